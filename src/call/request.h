@@ -1,0 +1,26 @@
+// Request: the arguments of one ncclReduceScatter, as the program gave them. A value; nothing in it is checked yet.
+#pragma once
+
+#include <cstddef>
+
+#include "base/nccl_abi.h"
+
+namespace nccl_slab::call {
+
+// A pre-multiplied sum's factor, or none. Device-resident factors make the request forward.
+struct Scale {
+  enum class Kind { kNone, kHost, kDevice } kind = Kind::kNone;
+  double value = 1.0;  // kHost: the factor, converted from the operation's data type
+};
+
+struct Request {
+  const void* send = nullptr;
+  void* receive = nullptr;
+  std::size_t count = 0;  // elements of one shard
+  ncclDataType_t type = ncclFloat32;
+  ncclRedOp_t operation = ncclSum;
+  Scale scale;  // of a user's operation, looked up by the abi layer
+  cudaStream_t stream = nullptr;
+};
+
+}  // namespace nccl_slab::call

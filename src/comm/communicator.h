@@ -1,0 +1,64 @@
+// Communicator: our state of one rank of one communicator. Made by Creation, found through the registry by the real
+// ncclComm_t, shared with whoever uses it at the moment.
+// Thread safety: all members may be called from any thread; NCCL's own rule (one thread at a time issues operations of one
+// communicator) is not relied upon for memory safety.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "base/nccl_abi.h"
+#include "base/reason.h"
+#include "comm/meeting_name.h"
+
+namespace nccl_slab::comm {
+
+class Engine;      // the slab, its kernels' arguments and the streams' order; exists when the verdict is "use"
+class Statistics;  // calls and bytes by path and reason
+
+class Communicator {
+ public:
+  Communicator(ncclComm_t real, const MeetingName& name, int rank, int nranks, int device);
+  ~Communicator();
+
+  ncclComm_t real() const { return real_; }
+  const MeetingName& name() const { return name_; }
+  int rank() const { return rank_; }
+  int nranks() const { return nranks_; }
+  int device() const { return device_; }
+
+  // False while the set-up runs. A non-blocking communicator reports ncclInProgress meanwhile.
+  bool settled() const;
+  // Waits until settled; bounded by NCCL_SLAB_SETUP_TIMEOUT, after which the set-up itself settles on forwarding.
+  void wait_settled() const;
+  // Once settled: none if the slab serves this communicator, else why not. Before: Reason::setup_timeout.
+  Reason verdict() const;
+
+  // Counts the calls of one kind (split, shrink, ...) for the names of children.
+  std::uint64_t next_child(const char* kind);
+
+  // Our asynchronous error, ncclSuccess while there is none. Shown to the user only.
+  ncclResult_t async_error() const;
+  // Raises the abort word: our kernels leave. Called before the real abort, revoke, shrink with abort, ... runs.
+  void abort();
+  // Waits (bounded) until our operations have drained, says goodbye to the peers and frees the slab. Before the real
+  // finalize or destroy runs. Idempotent. After it the communicator forwards with Reason::ended.
+  void end();
+
+  Engine* engine() const;  // null unless verdict() is none
+  Statistics& statistics() const;
+
+  // For Creation: the end of the set-up, once.
+  void settle(Reason reason, std::unique_ptr<Engine> engine);
+
+ private:
+  struct State;
+  const ncclComm_t real_;
+  const MeetingName name_;
+  const int rank_, nranks_, device_;
+  const std::unique_ptr<State> state_;
+};
+
+}  // namespace nccl_slab::comm
