@@ -8,6 +8,7 @@ import pathlib
 import subprocess
 import sys
 import time
+import unittest
 
 import lint
 from tally import Tally
@@ -51,8 +52,13 @@ def step_lint(tally, arguments):
 
 def step_tools(tally, arguments):
     del arguments
-    for script in sorted((ROOT / "test" / "tools").glob("*_test.py")):
-        tally.add(f"tools: {script.stem}", run(sys.executable, str(script)))
+    suite = unittest.defaultTestLoader.discover(str(ROOT / "test" / "tools"), "*_test.py")
+    result = unittest.TextTestRunner(stream=sys.stdout).run(suite)
+    bad = [str(test) for test, _ in result.failures + result.errors]
+    for name in bad:
+        tally.add(f"tools: {name}", False)
+    for _ in range(result.testsRun - len(bad)):
+        tally.add("tools", True)
 
 
 def step_emu(tally, arguments):
