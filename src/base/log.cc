@@ -11,8 +11,8 @@
 namespace nccl_slab {
 namespace {
 
-// Reads its variables itself: the settings complain through the log, so the log cannot wait for them. The table and this
-// agree on the words; test/base/settings_test.cc holds them together.
+// Reads its variables itself: the settings complain through the log, so the log cannot wait for them. The
+// table and this agree on the words; test/base/settings_test.cc holds them together.
 LogLevel level_from_environment() {
   const char* value = std::getenv("NCCL_SLAB_DEBUG");
   if (value == nullptr) return LogLevel::kWarn;
@@ -68,7 +68,9 @@ const char* level_word(LogLevel level) {
 
 }  // namespace
 
-bool log_enabled(LogLevel level) { return level <= current_level(); }
+bool log_enabled(LogLevel level) {
+  return level <= current_level();
+}
 
 void log_line(LogLevel level, const char* format, ...) {
   if (!log_enabled(level)) return;

@@ -1,5 +1,6 @@
-// Log: single lines to stderr or NCCL_SLAB_DEBUG_FILE, never stdout. Each line is one write(2), so that lines of several
-// processes do not mix. Thread-safe, also in a forked child; does nothing below the level that NCCL_SLAB_DEBUG sets.
+// Log: single lines to stderr or NCCL_SLAB_DEBUG_FILE, never stdout. Each line is one write(2), so that lines
+// of several processes do not mix. Thread-safe, also in a forked child; does nothing below the level that
+// NCCL_SLAB_DEBUG sets.
 #pragma once
 
 #include <string>

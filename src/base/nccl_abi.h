@@ -1,6 +1,6 @@
-// The part of NCCL's ABI that we use, declared here because the nccl.h found on a machine may be older than the library
-// that a program brings, or absent. Prototypes of NCCL functions never changed, and types only grew at their end.
-// test/abi/nccl_abi_test.cc compares this file with the nccl.h that is installed.
+// The part of NCCL's ABI that we use, declared here because the nccl.h found on a machine may be older than
+// the library that a program brings, or absent. Prototypes of NCCL functions never changed, and types only
+// grew at their end. test/abi/nccl_abi_test.cc compares this file with the nccl.h that is installed.
 #pragma once
 
 #include <cstddef>
@@ -57,8 +57,8 @@ typedef enum {
   ncclScalarHostImmediate = 1,
 } ncclScalarResidence_t;
 
-// The caller's structure is passed through by pointer, never copied: it grows from version to version. Only these
-// leading members are read, and each only if `size` covers it.
+// The caller's structure is passed through by pointer, never copied: it grows from version to version. Only
+// these leading members are read, and each only if `size` covers it.
 typedef struct {
   size_t size;
   unsigned int magic;

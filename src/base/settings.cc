@@ -31,7 +31,9 @@ bool parse(const SettingRow&, const std::string& value, std::uint64_t* out) {
   return errno == 0;
 }
 
-bool is_choice(const SettingRow& row) { return row.type.find('|') != std::string::npos; }
+bool is_choice(const SettingRow& row) {
+  return row.type.find('|') != std::string::npos;
+}
 
 bool parse(const SettingRow& row, const std::string& value, std::string* out) {
   if (is_choice(row)) {
@@ -62,7 +64,9 @@ void read(const SettingRow& row, const char* (*environment)(const char*), T* out
   }
 }
 
-const char* process_environment(const char* variable) { return std::getenv(variable); }
+const char* process_environment(const char* variable) {
+  return std::getenv(variable);
+}
 
 Settings read_process_settings() {
   std::vector<std::string> complaints;
@@ -76,7 +80,8 @@ Settings read_process_settings() {
 
 const std::vector<SettingRow>& setting_rows() {
   static const auto* rows = new std::vector<SettingRow>{
-#define SETTING(member, name, type, fallback, unit, sentence) {"NCCL_SLAB_" name, type, fallback, unit, sentence},
+#define SETTING(member, name, type, fallback, unit, sentence) \
+  {"NCCL_SLAB_" name, type, fallback, unit, sentence},
 #include "base/settings.def"
 #undef SETTING
   };
@@ -86,7 +91,8 @@ const std::vector<SettingRow>& setting_rows() {
 Settings parse_settings(const char* (*environment)(const char*), std::vector<std::string>* complaints) {
   Settings result{};
   auto row = setting_rows().begin();
-#define SETTING(member, name, type, fallback, unit, sentence) read(*row++, environment, &result.member, complaints);
+#define SETTING(member, name, type, fallback, unit, sentence) \
+  read(*row++, environment, &result.member, complaints);
 #include "base/settings.def"
 #undef SETTING
   return result;

@@ -1,6 +1,6 @@
-// Settings: the NCCL_SLAB_* environment variables, described once in settings.def. Read when first asked for (never at
-// load time: NCCL's own configuration files may set variables while a communicator is created). An invalid value warns
-// once and counts as its default. Thread safety: values are immutable once read.
+// Settings: the NCCL_SLAB_* environment variables, described once in settings.def. Read when first asked for
+// (never at load time: NCCL's own configuration files may set variables while a communicator is created). An
+// invalid value warns once and counts as its default. Thread safety: values are immutable once read.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ struct Settings {
 // The settings of this process.
 const Settings& settings();
 
-// True unless NCCL_SLAB_ENABLE=0. Reads that one variable and nothing else, so that it may be asked before all work.
+// True unless NCCL_SLAB_ENABLE=0. Reads that one variable and nothing else, so that it may be asked before
+// all work.
 bool enabled();
 
 // One row of the table, for `nccl-slab env` and the tests.
@@ -31,8 +32,9 @@ struct SettingRow {
 };
 const std::vector<SettingRow>& setting_rows();
 
-// Parses `environment(variable)` (null when unset) for every row; the text of each complaint goes to *complaints. Pure
-// but for the environment; settings() is this over getenv.
-Settings parse_settings(const char* (*environment)(const char* variable), std::vector<std::string>* complaints);
+// Parses `environment(variable)` (null when unset) for every row; the text of each complaint goes to
+// *complaints. Pure but for the environment; settings() is this over getenv.
+Settings parse_settings(const char* (*environment)(const char* variable),
+                        std::vector<std::string>* complaints);
 
 }  // namespace nccl_slab

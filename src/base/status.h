@@ -1,6 +1,6 @@
-// Status: the result of an internal operation. OK costs one pointer compare; an error carries the sentence that the user
-// will read. Errors change form once per edge: CUDA -> Status inside, Status -> ncclResult_t at the exports.
-// Thread safety: a Status is a value.
+// Status: the result of an internal operation. OK costs one pointer compare; an error carries the sentence
+// that the user will read. Errors change form once per edge: CUDA -> Status inside, Status -> ncclResult_t at
+// the exports. Thread safety: a Status is a value.
 #pragma once
 
 #include <memory>

@@ -1,0 +1,118 @@
+// flat_small: reduce-scatter of small shards in one exchange, flag and data in the same word.
+//
+//   phase 1  every pack of every other owner's shard goes to that owner's small mailbox, nearest owner first
+//   phase 2  every pack of our own shard is polled from all sources and summed in rank order
+//
+// A word is 4 bytes of data under 4 bytes of flag, stored and loaded as one: a word with this call's flag
+// holds this call's data, so no fence and no second round trip is needed. Bytes per rank: 2 (ranks-1) shards.
+//
+// Ordering argument: mailboxes alternate by the parity of the call's epoch. A rank starts epoch e+2 only
+// after its epoch e+1 has ended, hence after every peer had begun e+1, hence after every peer had read all of
+// epoch e: the words of e are free. Flags are 1 + epoch modulo small_period (even, so that parity and flag
+// come round together). A word that no call of a whole period overwrote would then look new, so in the last
+// epoch of a period and in the first one each rank zeroes its other mailbox, before it sends: nobody can be
+// ahead of that send, and nobody still reads there.
+#pragma once
+
+#include "kernels/arguments.h"
+#include "kernels/safeguards.h"
+
+namespace nccl_slab::kernels {
+
+template <typename Block, typename Element, bool kScaled>
+class FlatSmall {
+ public:
+  // `block` of `blocks` in the grid; packs go round-robin to blocks.
+  NCCL_SLAB_DEVICE FlatSmall(Block& block, const Arguments& a, int rank, int ranks, std::uint32_t index,
+                             std::uint32_t blocks)
+      : block_(block), a_(a), rank_(rank), ranks_(ranks), index_(index), blocks_(blocks) {}
+
+  NCCL_SLAB_DEVICE void run() {
+    epoch_ = a_.state->small_epoch;
+    flag_ = 1 + static_cast<std::uint32_t>(epoch_ % a_.small_period);
+    packs_ = shard_packs(a_);
+    const std::uint64_t mine = packs_ > index_ ? (packs_ - index_ - 1) / blocks_ + 1 : 0;
+    const bool cleaning = kSmallMailboxesAreCleaned && (flag_ == 1 || flag_ == a_.small_period);
+    if (cleaning) clean(mine);
+    block_.for_each(mine, [this](std::uint64_t i) { return send(pack_of(i)); });
+    block_.for_each(mine, [this](std::uint64_t i) { return receive(pack_of(i)); });
+    if (cleaning) block_.fence();
+    finish();
+  }
+
+ private:
+  NCCL_SLAB_DEVICE std::uint64_t pack_of(std::uint64_t i) const { return index_ + i * blocks_; }
+
+  NCCL_SLAB_DEVICE std::uint64_t* words(char* part, int parity, int owner, int source) const {
+    return reinterpret_cast<std::uint64_t*>(part + a_.layout.small_offset(parity, owner, source));
+  }
+
+  NCCL_SLAB_DEVICE std::uint64_t bytes_of(std::uint64_t pack) const {
+    const std::uint64_t left = a_.shard_bytes - pack * kPackBytes;
+    return left < kPackBytes ? left : kPackBytes;
+  }
+
+  NCCL_SLAB_DEVICE bool send(std::uint64_t pack) {
+    for (int step = 1; step < ranks_; ++step) {
+      const int owner = rank_ + step < ranks_ ? rank_ + step : rank_ + step - ranks_;
+      const Pack data = block_.load_own(a_.send + owner * a_.shard_bytes + pack * kPackBytes, bytes_of(pack));
+      block_.store_small(words(a_.outbound[owner], epoch_ & 1, owner, rank_) + pack * 4, data, flag_);
+    }
+    return true;
+  }
+
+  NCCL_SLAB_DEVICE bool receive(std::uint64_t pack) {
+    using View = PackView<Element>;
+    typename Element::Accumulator sum[View::kElements];
+    for (int source = 0; source < ranks_; ++source) {
+      Pack data;
+      if (source == rank_)
+        data = block_.load_own(a_.send + rank_ * a_.shard_bytes + pack * kPackBytes, bytes_of(pack));
+      else if (!block_.poll_small(words(a_.inbound[source], epoch_ & 1, rank_, source) + pack * 4, flag_,
+                                  &data, source))
+        return false;
+      for (int e = 0; e < View::kElements; ++e) {
+        const typename Element::Accumulator value = scaled(Element::widen(View::get(data, e)));
+        sum[e] = source == 0 ? value : sum[e] + value;
+      }
+    }
+    Pack result{};
+    for (int e = 0; e < View::kElements; ++e) View::set(&result, e, Element::narrow(sum[e]));
+    block_.store_own(a_.receive + pack * kPackBytes, result, bytes_of(pack));
+    return true;
+  }
+
+  NCCL_SLAB_DEVICE typename Element::Accumulator scaled(typename Element::Accumulator value) const {
+    return kScaled ? value * static_cast<typename Element::Accumulator>(a_.factor) : value;
+  }
+
+  // The other parity's mailboxes of all sources, spread over the items that send afterwards: whoever waits
+  // for all our packs has waited for all our zeroes.
+  NCCL_SLAB_DEVICE void clean(std::uint64_t mine) {
+    const int parity = 1 - static_cast<int>(epoch_ & 1);
+    block_.for_each(mine, [&](std::uint64_t i) {
+      for (int source = 0; source < ranks_; ++source) {
+        if (source == rank_) continue;
+        std::uint64_t* mailbox = words(a_.inbound[source], parity, rank_, source);
+        for (std::uint64_t at = pack_of(i); at < a_.layout.small_packs; at += packs_)
+          block_.clear_small(mailbox + at * 4);
+      }
+      return true;
+    });
+    block_.fence();
+  }
+
+  NCCL_SLAB_DEVICE void finish() {
+    block_.sync();
+    if (block_.leader() && block_.last_of(&a_.state->small_done, blocks_)) a_.state->small_epoch = epoch_ + 1;
+  }
+
+  Block& block_;
+  const Arguments& a_;
+  const int rank_, ranks_;
+  const std::uint32_t index_, blocks_;
+  std::uint64_t epoch_ = 0, packs_ = 0;
+  std::uint32_t flag_ = 0;
+};
+
+}  // namespace nccl_slab::kernels

@@ -1,0 +1,83 @@
+// Layout: where everything lies in the slab, written once for host and device.
+//
+// Every rank owns one slab part; peers write into it, the owner alone reads it. All offsets are from the
+// part's start, and are the same on all ranks since they follow from agreed values only (ranks, bytes of a
+// part).
+//
+//   ready flags    [source][channel][lane]   written by the source, waited for by the owner
+//   acknowledgements [peer][channel][lane]   written by the peer that read *our* slot, waited for by us as
+//   the source scales         [source][channel][lane][slot]  the factor of a source's contribution in that
+//   slot small mailboxes [parity][source][pack]   data and flag in one 8-byte word; holds nothing else
+//   mailboxes      [source][channel]         the rings of all lanes of one directed pair and channel
+//
+// A lane is (directed pair, level of the consuming role): one producer role, one consumer role. A flag has
+// its own 64 bytes so that flags of different peers never share a line.
+#pragma once
+
+#include "kernels/platform.h"
+
+namespace nccl_slab::kernels {
+
+inline constexpr int kMaxChannels = 8;
+inline constexpr int kSlots = 4;  // ring length of a lane
+inline constexpr std::size_t kFlagBytes = 64;
+
+struct Flag {
+  std::uint64_t value;
+  std::uint64_t reserved[7];
+};
+static_assert(sizeof(Flag) == kFlagBytes);
+
+NCCL_SLAB_SHARED int flag_index(int peer, int channel, int lane) {
+  return (peer * kMaxChannels + channel) * kMaxLevels + lane;
+}
+inline constexpr int kFlags = kMaxRanks * kMaxChannels * kMaxLevels;
+
+inline constexpr std::size_t kReadyOffset = 0;
+inline constexpr std::size_t kAcknowledgementOffset = kReadyOffset + kFlags * sizeof(Flag);
+inline constexpr std::size_t kScaleOffset = kAcknowledgementOffset + kFlags * sizeof(Flag);
+inline constexpr std::size_t kSmallOffset = kScaleOffset + kFlags * kSlots * sizeof(double);
+static_assert(kSmallOffset % 128 == 0);
+
+// Position of a source among an owner's n-1 sources.
+NCCL_SLAB_SHARED int source_index(int owner, int source) {
+  return source < owner ? source : source - 1;
+}
+
+// The sizes that depend on the communicator.
+struct Layout {
+  std::size_t part_bytes;  // of one rank's part
+  std::size_t mailboxes_offset;
+  std::uint32_t small_packs;  // packs of a shard that fit a small mailbox
+  std::uint32_t ring_packs;   // packs of one mailbox (directed pair and channel), all lanes together
+  std::int32_t ranks;
+
+  // Every pack takes two: 8 of 16 bytes are flags.
+  NCCL_SLAB_SHARED std::size_t small_offset(int parity, int owner, int source) const {
+    const std::size_t index = static_cast<std::size_t>(parity) * (ranks - 1) + source_index(owner, source);
+    return kSmallOffset + index * small_packs * 2 * kPackBytes;
+  }
+  NCCL_SLAB_SHARED std::size_t mailbox_offset(int owner, int source, int channel) const {
+    const std::size_t index = static_cast<std::size_t>(source_index(owner, source)) * kMaxChannels + channel;
+    return mailboxes_offset + index * ring_packs * kPackBytes;
+  }
+};
+
+// The layout of a part of `part_bytes` for 2..kMaxRanks ranks; a pure function. ring_packs is 0 if the part
+// is too small.
+NCCL_SLAB_SHARED Layout make_layout(std::size_t part_bytes, int ranks) {
+  Layout layout{};
+  layout.part_bytes = part_bytes;
+  layout.ranks = ranks;
+  // A quarter of the part for small mailboxes of two parities, the rest for rings.
+  const std::size_t small_mailboxes = 2 * static_cast<std::size_t>(ranks - 1);
+  layout.small_packs =
+      static_cast<std::uint32_t>(part_bytes / 4 / small_mailboxes / (2 * kPackBytes) / 64 * 64);
+  layout.mailboxes_offset = kSmallOffset + small_mailboxes * layout.small_packs * 2 * kPackBytes;
+  const std::size_t rest = part_bytes > layout.mailboxes_offset ? part_bytes - layout.mailboxes_offset : 0;
+  const std::size_t rings = static_cast<std::size_t>(ranks - 1) * kMaxChannels;
+  layout.ring_packs = static_cast<std::uint32_t>(rest / rings / kPackBytes / 8 * 8);
+  return layout;
+}
+
+}  // namespace nccl_slab::kernels

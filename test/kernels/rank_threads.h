@@ -1,0 +1,60 @@
+// RankThreads: the kernels without a machine around them. Ranks are threads of one process, slabs are plain
+// memory, blocks of a rank run on a limited number of slots in launch order, as on a device. What
+// ThreadSanitizer sees here is the protocol itself.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/island_tree.h"
+#include "kernels/arguments.h"
+#include "kernels/program_builder.h"
+
+namespace nccl_slab::kernels {
+
+class RankThreads {
+ public:
+  struct Call {
+    const IslandNode* tree = nullptr;  // null: flat_small
+    DataType type = DataType::kFp32;
+    std::uint64_t count = 0;        // elements of a shard
+    std::uint32_t chunk_packs = 0;  // at most the longest that fits, which 0 means
+    int channels = 1;               // or blocks of flat_small
+    int misalign = 0;               // elements that the buffers are shifted by
+    bool in_place = false;
+    Scaling scaling = Scaling::kNone;
+    std::vector<double> factors{};  // one per rank for kPerRank, else one; empty: 1
+    unsigned seed = 1;
+    int max_skew_us = 0;  // ranks start this much apart at most
+  };
+
+  struct Result {
+    bool finished = true;  // false: the watchdog had to raise the abort word
+    bool exact = true;  // within half a unit in the last place of fp64's answer (flat), else within the bound
+    bool untouched = true;                         // guard bytes and send buffers are as they were
+    std::vector<std::vector<std::uint32_t>> bits;  // results per rank, widened
+  };
+
+  // slots: blocks of one rank that run at a time; 0 means all.
+  RankThreads(int ranks, std::size_t part_bytes, int slots = 0, std::uint32_t small_period = 0xfffffffe);
+  ~RankThreads();
+
+  // Runs the calls on all ranks, one after the other per rank without a barrier between them, and checks each
+  // against the reference. watchdog_ms bounds the whole run.
+  std::vector<Result> run(const std::vector<Call>& calls, int watchdog_ms = 20000);
+
+  const Layout& layout() const { return layout_; }
+
+ private:
+  struct Rank;
+  void run_rank(int rank, const std::vector<Call>& calls);
+  void run_blocks(Rank& rank, const Call& call, Arguments arguments);
+  Result check(const Call& call, std::size_t index);
+
+  const Layout layout_;
+  const int slots_;
+  const std::uint32_t small_period_;
+  std::vector<std::unique_ptr<Rank>> ranks_;
+};
+
+}  // namespace nccl_slab::kernels
