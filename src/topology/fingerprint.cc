@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "topology/hash.h"
 #include "topology/islands.h"
 
 namespace nccl_slab::topology {
@@ -40,12 +41,6 @@ std::string shape(const std::vector<std::string>& gpus, const PairLevels& levels
   std::string text = std::string("(") + path_word(joining_level(levels, node));
   for (const std::string& part : parts) text += ";" + part;
   return text + ")";
-}
-
-std::uint64_t fnv1a(const std::string& text) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char character : text) hash = (hash ^ static_cast<unsigned char>(character)) * 0x100000001b3u;
-  return hash;
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "topology/island_tree.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace nccl_slab::topology {
@@ -13,13 +12,6 @@ IslandNode canonical(IslandNode tree) {
   std::sort(tree.children.begin(), tree.children.end(),
             [](const IslandNode& a, const IslandNode& b) { return a.ranks < b.ranks; });
   return tree;
-}
-
-IslandNode one_island(int nranks) {
-  IslandNode root;
-  root.ranks.resize(static_cast<std::size_t>(std::max(nranks, 0)));
-  std::iota(root.ranks.begin(), root.ranks.end(), 0);
-  return root;
 }
 
 int depth(const IslandNode& tree) {

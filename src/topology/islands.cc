@@ -81,7 +81,7 @@ std::optional<Partition> islands(const PairLevels& levels) {
 }
 
 IslandNode island_tree(const PairLevels& levels) {
-  if (!islands(levels)) return one_island(levels.count);
+  if (!islands(levels)) return flat_tree(levels.count);
   return divide(levels, all_members(levels), PathClass::kNode);
 }
 

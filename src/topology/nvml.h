@@ -1,0 +1,33 @@
+// Reader of NVML, the driver's management library, opened on demand (libnvidia-ml.so.1) and closed with the
+// object. A missing library or function, an error and an "unknown" all leave facts unknown. Thread safety:
+// one thread at a time per object. Takes milliseconds to start; never made at load time.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "topology/machine.h"
+
+namespace nccl_slab::topology {
+
+class Nvml {
+ public:
+  // Null when this machine has no NVML that starts.
+  static std::unique_ptr<Nvml> open(const char* library = "libnvidia-ml.so.1");
+  ~Nvml();
+
+  // Addresses of all GPUs, in NVML's order, which is nvidia-smi's.
+  std::vector<PciAddress> gpus() const;
+
+  // Fills UUID, model, architecture, MIG mode, NVLinks and P2P status of the machine's GPUs whose address is
+  // known, and the PCIe paths that are still unknown.
+  void describe(Machine* machine) const;
+
+ private:
+  struct Functions;
+  explicit Nvml(std::unique_ptr<Functions> functions);
+
+  std::unique_ptr<Functions> functions_;
+};
+
+}  // namespace nccl_slab::topology
