@@ -1,0 +1,45 @@
+// Birth: one communicator between the call of its real creator and the start of its set-up. A Birth that is
+// dropped (the real creator failed, or its group did) closes the meeting that was entered, so that the peers
+// forward at once. Each belongs to the thread that creates; the births that wait for a poll are shared and
+// locked (below).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "abi/handles.h"
+#include "abi/library.h"
+#include "comm/creation.h"
+
+namespace nccl_slab::abi {
+
+struct Birth {
+  const Library* library = nullptr;
+  ncclComm_t* result =
+      nullptr;  // where the real creator puts the communicator, at the latest when it has succeeded
+  ncclComm_t parent =
+      nullptr;  // of a split or shrink: whom a non-blocking program polls; null: *result itself
+  ncclConfig_t* config = nullptr;
+  std::unique_ptr<comm::Creation>
+      creation;  // null when the ranks cannot derive a name: the communicator forwards
+};
+
+// The communicator that the program polls for this birth.
+ncclComm_t polled_by_program(const Birth& birth);
+
+// After the real creator of some births has returned `answer`: starts their set-up, waits for it if the
+// program expects its creator to wait, and says what the program gets to see. Inside a group the births wait
+// for its end instead.
+ncclResult_t finish_creator(std::vector<Birth> births, ncclResult_t answer);
+
+// The end of the outermost group that the births were called in.
+ncclResult_t finish_births(std::vector<Birth> births, ncclResult_t answer);
+
+// Non-blocking communicators. The program polled `comm`, NCCL's state of it is `real_state`: starts the
+// set-up of what has been created since, and returns ncclInProgress instead of ncclSuccess until that has
+// settled.
+ncclResult_t poll_births(ncclComm_t comm, ncclResult_t real_state);
+// `comm` goes away: nobody will poll it again.
+void drop_births(ncclComm_t comm);
+
+}  // namespace nccl_slab::abi

@@ -1,0 +1,91 @@
+// Creators that make a communicator from another one. All ranks of the parent make such calls in the same
+// order, so the count of them, on the parent, is part of the child's name. (ncclCommGrow is forwarded:
+// newcomers know no parent.)
+#include <algorithm>
+#include <span>
+
+#include "abi/birth.h"
+#include "abi/export.h"
+
+namespace nccl_slab::abi {
+namespace {
+
+Birth child_of(ncclComm_t parent, const Library* library, ncclComm_t* result, ncclConfig_t* config) {
+  Birth birth;
+  birth.library = library;
+  birth.result = result;
+  birth.parent = parent;
+  birth.config = config;
+  return birth;
+}
+
+std::unique_ptr<comm::Creation> enter(comm::Communicator& parent, const char* kind, std::uint64_t counter,
+                                      std::span<const int> detail) {
+  return comm::Creation::enter(comm::MeetingName::from_parent(parent.name(), parent.rank(), parent.nranks(),
+                                                              kind, counter, std::as_bytes(detail)));
+}
+
+// The counter moves for ranks without a colour too, and before anything can go wrong on this rank alone.
+std::vector<Birth> enter_split(const std::shared_ptr<Handle>& parent, Birth birth, int color) {
+  std::vector<Birth> births;
+  if (birth.result == nullptr) return births;
+  do_our_part([&] {
+    if (parent != nullptr && parent->communicator != nullptr) {
+      const std::uint64_t counter = parent->communicator->next_child("split");
+      if (color >= 0) birth.creation = enter(*parent->communicator, "split", counter, std::span(&color, 1));
+    }
+    if (color >= 0) births.push_back(std::move(birth));
+  });
+  return births;
+}
+
+std::vector<Birth> enter_shrink(const std::shared_ptr<Handle>& parent, Birth birth, const int* excluded,
+                                int count) {
+  std::vector<Birth> births;
+  if (birth.result == nullptr || excluded == nullptr || count <= 0) return births;
+  do_our_part([&] {
+    std::vector<int> list(excluded, excluded + count);
+    std::sort(list.begin(), list.end());
+    if (parent != nullptr && parent->communicator != nullptr)
+      birth.creation =
+          enter(*parent->communicator, "shrink", parent->communicator->next_child("shrink"), list);
+    births.push_back(std::move(birth));
+  });
+  return births;
+}
+
+// Our kernels must have left before NCCL waits for the streams of the parent.
+void abort_parent(const std::shared_ptr<Handle>& parent) {
+  if (parent == nullptr || parent->communicator == nullptr) return;
+  do_our_part([&] { parent->communicator->abort(); });
+}
+
+}  // namespace
+}  // namespace nccl_slab::abi
+
+NCCL_SLAB_EXPORT(ncclCommSplit)
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config) {
+  using namespace nccl_slab::abi;
+  const Origin origin = NCCL_SLAB_ORIGIN();
+  if (origin.straight) return origin.real().ncclCommSplit(comm, color, key, newcomm, config);
+  const auto parent = find_handle(comm);
+  const Library* library = parent ? parent->library : origin.library;
+  auto births = enter_split(parent, child_of(comm, library, newcomm, config), color);
+  return finish_creator(std::move(births),
+                        call_real(library->functions.ncclCommSplit, comm, color, key, newcomm, config));
+}
+
+NCCL_SLAB_EXPORT(ncclCommShrink)
+ncclResult_t ncclCommShrink(ncclComm_t comm, int* excluded, int excluded_count, ncclComm_t* newcomm,
+                            ncclConfig_t* config, int flags) {
+  using namespace nccl_slab::abi;
+  const Origin origin = NCCL_SLAB_ORIGIN();
+  if (origin.straight)
+    return origin.real().ncclCommShrink(comm, excluded, excluded_count, newcomm, config, flags);
+  const auto parent = find_handle(comm);
+  const Library* library = parent ? parent->library : origin.library;
+  auto births = enter_shrink(parent, child_of(comm, library, newcomm, config), excluded, excluded_count);
+  if (flags & kNcclShrinkAbort) abort_parent(parent);
+  return finish_creator(std::move(births), call_real(library->functions.ncclCommShrink, comm, excluded,
+                                                     excluded_count, newcomm, config, flags));
+}

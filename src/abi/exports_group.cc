@@ -1,0 +1,65 @@
+// Groups. The real calls come first, so that NCCL decides what is right; nothing of ours starts before the
+// outermost real end has succeeded, and an error anywhere in the group makes that end fail.
+#include "abi/birth.h"
+#include "abi/export.h"
+#include "abi/group.h"
+#include "call/reduce_scatter.h"
+
+namespace nccl_slab::abi {
+namespace {
+
+// The group state may not be kept when the answer says that nothing starts.
+ncclResult_t start_group_work(ncclResult_t answer) {
+  std::vector<call::Queued> requests = group().take_requests();
+  std::vector<Birth> births = group().take_births();
+  if (answer != ncclSuccess && answer != ncclInProgress) return answer;
+  ncclResult_t launched = ncclSuccess;
+  if (!requests.empty()) {
+    launched = ncclInternalError;
+    do_our_part([&] { launched = call::launch_group(requests); });
+  }
+  answer = finish_births(std::move(births), answer);
+  return launched != ncclSuccess ? launched : answer;
+}
+
+void drop_group_work() {
+  (void)group().take_requests();
+  (void)group().take_births();
+}
+
+}  // namespace
+}  // namespace nccl_slab::abi
+
+NCCL_SLAB_EXPORT(ncclGroupStart)
+ncclResult_t ncclGroupStart() {
+  using namespace nccl_slab::abi;
+  const Origin origin = NCCL_SLAB_ORIGIN();
+  if (origin.straight) return origin.real().ncclGroupStart();
+  const ncclResult_t answer = call_real(origin.real().ncclGroupStart);
+  if (answer == ncclSuccess) group().start();
+  return answer;
+}
+
+NCCL_SLAB_EXPORT(ncclGroupEnd)
+ncclResult_t ncclGroupEnd() {
+  using namespace nccl_slab::abi;
+  const Origin origin = NCCL_SLAB_ORIGIN();
+  if (origin.straight) return origin.real().ncclGroupEnd();
+  const bool outermost = group().outermost();
+  const ncclResult_t answer = call_real(origin.real().ncclGroupEnd);
+  if (group().open()) group().end();
+  return outermost ? start_group_work(answer) : answer;
+}
+
+// Ends the group without running it.
+NCCL_SLAB_EXPORT(ncclGroupSimulateEnd)
+ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* info) {
+  using namespace nccl_slab::abi;
+  const Origin origin = NCCL_SLAB_ORIGIN();
+  if (origin.straight) return origin.real().ncclGroupSimulateEnd(info);
+  const bool outermost = group().outermost();
+  const ncclResult_t answer = call_real(origin.real().ncclGroupSimulateEnd, info);
+  if (group().open()) group().end();
+  if (outermost) drop_group_work();
+  return answer;
+}

@@ -1,0 +1,106 @@
+// The end of a communicator, and its pauses. What we run on its streams must be over, or told to leave,
+// before NCCL waits for those streams: so our part comes first.
+#include "abi/birth.h"
+#include "abi/export.h"
+#include "abi/handles.h"
+#include "comm/registry.h"
+#include "comm/user_operations.h"
+
+namespace nccl_slab::abi {
+namespace {
+
+using HandlePointer = std::shared_ptr<Handle>;
+
+template <typename Work>
+void with_communicator(const HandlePointer& handle, Work&& work) {
+  if (handle != nullptr && handle->communicator != nullptr) do_our_part([&] { work(*handle->communicator); });
+}
+
+// Nothing of `comm` is kept: NCCL may give its address to the next communicator.
+void forget(ncclComm_t comm) {
+  do_our_part([&] {
+    drop_births(comm);
+    comm::forget_user_operations(comm);
+    (void)comm::forget_communicator(comm);
+    (void)forget_handle(comm);
+  });
+}
+
+void finish(const HandlePointer& handle) {
+  with_communicator(handle, [](comm::Communicator& communicator) { communicator.end(); });
+  if (handle != nullptr) handle->ended = true;
+}
+
+void stop(const HandlePointer& handle) {
+  if (handle != nullptr) handle->ended = true;
+  with_communicator(handle, [](comm::Communicator& communicator) { communicator.abort(); });
+}
+
+}  // namespace
+}  // namespace nccl_slab::abi
+
+NCCL_SLAB_EXPORT(ncclCommFinalize)
+ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+  using namespace nccl_slab::abi;
+  const Origin origin = NCCL_SLAB_ORIGIN();
+  if (origin.straight) return origin.real().ncclCommFinalize(comm);
+  const auto handle = find_handle(comm);
+  finish(handle);
+  return call_real(real_for(handle, *origin.library).ncclCommFinalize, comm);
+}
+
+NCCL_SLAB_EXPORT(ncclCommDestroy)
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  using namespace nccl_slab::abi;
+  const Origin origin = NCCL_SLAB_ORIGIN();
+  if (origin.straight) return origin.real().ncclCommDestroy(comm);
+  const auto handle = find_handle(comm);
+  finish(handle);
+  forget(comm);
+  return call_real(real_for(handle, *origin.library).ncclCommDestroy, comm);
+}
+
+NCCL_SLAB_EXPORT(ncclCommAbort)
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  using namespace nccl_slab::abi;
+  const Origin origin = NCCL_SLAB_ORIGIN();
+  if (origin.straight) return origin.real().ncclCommAbort(comm);
+  const auto handle = find_handle(comm);
+  stop(handle);
+  forget(comm);
+  return call_real(real_for(handle, *origin.library).ncclCommAbort, comm);
+}
+
+// The communicator stays, for its children to be made.
+NCCL_SLAB_EXPORT(ncclCommRevoke)
+ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags) {
+  using namespace nccl_slab::abi;
+  const Origin origin = NCCL_SLAB_ORIGIN();
+  if (origin.straight) return origin.real().ncclCommRevoke(comm, flags);
+  const auto handle = find_handle(comm);
+  stop(handle);
+  return call_real(real_for(handle, *origin.library).ncclCommRevoke, comm, flags);
+}
+
+// While suspended, every call is NCCL's to refuse.
+NCCL_SLAB_EXPORT(ncclCommSuspend)
+ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags) {
+  using namespace nccl_slab::abi;
+  const Origin origin = NCCL_SLAB_ORIGIN();
+  if (origin.straight) return origin.real().ncclCommSuspend(comm, flags);
+  const auto handle = find_handle(comm);
+  const ncclResult_t answer = call_real(real_for(handle, *origin.library).ncclCommSuspend, comm, flags);
+  if (handle != nullptr && answer == ncclSuccess) handle->suspended = true;
+  return answer;
+}
+
+NCCL_SLAB_EXPORT(ncclCommResume)
+ncclResult_t ncclCommResume(ncclComm_t comm) {
+  using namespace nccl_slab::abi;
+  const Origin origin = NCCL_SLAB_ORIGIN();
+  if (origin.straight) return origin.real().ncclCommResume(comm);
+  const auto handle = find_handle(comm);
+  const ncclResult_t answer = call_real(real_for(handle, *origin.library).ncclCommResume, comm);
+  if (handle != nullptr && answer == ncclSuccess) handle->suspended = false;
+  return answer;
+}

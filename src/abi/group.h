@@ -1,0 +1,39 @@
+// Group: the ncclGroupStart/ncclGroupEnd nesting of one thread, and what waits for the outermost end: our
+// reduce-scatters and the communicators being created. NCCL keeps groups per thread, so this does too; no
+// other thread sees it.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "abi/birth.h"
+#include "call/reduce_scatter.h"
+
+namespace nccl_slab::abi {
+
+class Group {
+ public:
+  bool open() const { return depth_ > 0; }
+  bool outermost() const { return depth_ == 1; }
+  void start() { ++depth_; }
+  // The real end of this level has been called, whatever it answered.
+  void end() { --depth_; }
+
+  // REQUIRES: open().
+  void add(call::Queued request) { requests_.push_back(std::move(request)); }
+  void add(std::vector<Birth> births);
+
+  // What the outermost end takes out. When the real end failed, dropping it is all that is left to do.
+  std::vector<call::Queued> take_requests() { return std::exchange(requests_, {}); }
+  std::vector<Birth> take_births() { return std::exchange(births_, {}); }
+
+ private:
+  int depth_ = 0;
+  std::vector<call::Queued> requests_;
+  std::vector<Birth> births_;
+};
+
+// The group of the calling thread.
+Group& group();
+
+}  // namespace nccl_slab::abi

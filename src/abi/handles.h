@@ -1,0 +1,35 @@
+// Handles: what the exports keep of each live ncclComm_t beside the engine's own state: the copy of NCCL that
+// made it, how it answers, and the engine's state of it. Communicators that were made before us or in a way
+// that we do not see are absent. Thread-safe; a look-up takes a shared lock that nothing waits under.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "abi/library.h"
+#include "comm/communicator.h"
+
+namespace nccl_slab::abi {
+
+struct Handle {
+  const Library* library = nullptr;  // the copy that made it
+  bool blocking = true;
+  // The engine's state; null while the creation runs, and for communicators that the ranks cannot name alike.
+  std::shared_ptr<comm::Communicator> communicator;
+  std::atomic<bool> suspended{false};
+  std::atomic<bool> ended{false};  // finalized or revoked: every later call is NCCL's
+};
+
+// Null for a communicator that we do not know.
+std::shared_ptr<Handle> find_handle(ncclComm_t comm);
+// Replaces what was kept for `comm`. Nothing but the two flags changes in a handle that is kept.
+void keep_handle(ncclComm_t comm, std::shared_ptr<Handle> handle);
+// What was kept, or null.
+std::shared_ptr<Handle> forget_handle(ncclComm_t comm);
+
+// The functions for a call on a communicator: those of its maker, else of the copy that the caller reaches.
+inline const Functions& real_for(const std::shared_ptr<Handle>& handle, const Library& callers) {
+  return handle ? handle->library->functions : callers.functions;
+}
+
+}  // namespace nccl_slab::abi

@@ -1,0 +1,5 @@
+#include "abi/self.h"
+
+namespace nccl_slab::abi {
+const bool kDropIn = false;
+}
