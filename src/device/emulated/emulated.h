@@ -1,5 +1,6 @@
-// What the emulated libcudart offers beyond CUDA's own functions. Everything here is C and exported by it; libraries that
-// run on the emulated machine find these names at run time (dlsym), so that they load on a real machine too.
+// What the emulated libcudart offers beyond CUDA's own functions. Everything here is C and exported by it;
+// libraries that run on the emulated machine find these names at run time (dlsym), so that they load on a
+// real machine too.
 #pragma once
 
 #include <stddef.h>
@@ -11,35 +12,38 @@
 extern "C" {
 #endif
 
-// One block of a launched kernel. A block is one thread of the emulated machine; there are no threads inside a block.
+// One block of a launched kernel. A block is one thread of the emulated machine; there are no threads inside
+// a block.
 typedef struct {
   unsigned block;   // blockIdx.x
   unsigned blocks;  // gridDim.x
-  unsigned threads; // blockDim.x as launched; a block may use it for its arithmetic, nothing runs in parallel
-  int device;       // the ordinal, in the machine description, of the device that runs it
+  unsigned
+      threads;  // blockDim.x as launched; a block may use it for its arithmetic, nothing runs in parallel
+  int device;   // the ordinal, in the machine description, of the device that runs it
 } nccl_slab_emulated_block;
 
 typedef void (*nccl_slab_emulated_kernel)(const nccl_slab_emulated_block* block, const void* argument);
 
-// Makes `function` launchable by cudaLaunchKernel with one by-value argument of argument_bytes, copied at the launch.
-// Registering the same function again replaces it. Thread-safe.
-cudaError_t nccl_slab_emulated_register(const void* function, const char* name, nccl_slab_emulated_kernel body,
-                                        size_t argument_bytes);
+// Makes `function` launchable by cudaLaunchKernel with one by-value argument of argument_bytes, copied at the
+// launch. Registering the same function again replaces it. Thread-safe.
+cudaError_t nccl_slab_emulated_register(const void* function, const char* name,
+                                        nccl_slab_emulated_kernel body, size_t argument_bytes);
 
 // To be called by kernels: gives the processor away inside a waiting loop.
 void nccl_slab_emulated_yield(void);
 
-// To be called by kernels for every store that may leave the device: copies, counts the bytes for the directed pair
-// (running device -> device that owns destination; host memory counts as the pair device -> host) and applies the faults
-// of the machine description. Not atomic; no ordering.
+// To be called by kernels for every store that may leave the device: copies, counts the bytes for the
+// directed pair (running device -> device that owns destination; host memory counts as the pair device ->
+// host) and applies the faults of the machine description. Not atomic; no ordering.
 void nccl_slab_emulated_store(void* destination, const void* source, size_t bytes);
 
-// Bytes stored so far from one device to another since the machine was started, by kernels and by copies; device -1 is
-// host memory. Counted across all processes of the machine.
+// Bytes stored so far from one device to another since the machine was started, by kernels and by copies;
+// device -1 is host memory. Counted across all processes of the machine.
 uint64_t nccl_slab_emulated_bytes(int from_device, int to_device);
 
-// Path class between two devices as `nvidia-smi topo -m` names it ("PIX", "PHB", "SYS", ...), "X" for the same device;
-// island of a device (a number that devices of one island share). NULL / -1 when the ordinal is unknown.
+// Path class between two devices as `nvidia-smi topo -m` names it ("PIX", "PHB", "SYS", ...), "X" for the
+// same device; island of a device (a number that devices of one island share). NULL / -1 when the ordinal is
+// unknown.
 const char* nccl_slab_emulated_path(int device, int other_device);
 int nccl_slab_emulated_island(int device);
 

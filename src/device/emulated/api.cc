@@ -1,0 +1,43 @@
+// Entry and exit of the exported functions, and the last error.
+#include "device/emulated/api.h"
+
+namespace nccl_slab::emulated {
+
+Runtime* enter(cudaError_t* error) {
+  if (forked()) {
+    *error = cudaErrorInitializationError;
+    return nullptr;
+  }
+  if (thread_state().inside_callback) {
+    *error = cudaErrorNotPermitted;
+    return nullptr;
+  }
+  Runtime* runtime = Runtime::get(error);
+  if (runtime == nullptr) return nullptr;
+  *error = runtime->current().failure.load();
+  return *error == cudaSuccess ? runtime : nullptr;
+}
+
+cudaError_t remember(cudaError_t error) {
+  if (error != cudaSuccess) thread_state().last = error;
+  return error;
+}
+
+cudaError_t unsafe_call(Runtime& runtime) {
+  return runtime.captures.unsafe_call(thread_state().capture_mode);
+}
+
+}  // namespace nccl_slab::emulated
+
+using namespace nccl_slab::emulated;
+
+EMULATED_EXPORT cudaError_t cudaGetLastError(void) {
+  ThreadState& state = thread_state();
+  const cudaError_t error = state.last;
+  state.last = cudaSuccess;
+  return error;
+}
+
+EMULATED_EXPORT cudaError_t cudaPeekAtLastError(void) {
+  return thread_state().last;
+}

@@ -1,0 +1,37 @@
+// What emulated.h offers beyond CUDA: counters and paths.
+#include "device/emulated/api.h"
+
+using namespace nccl_slab::emulated;
+
+namespace {
+
+Runtime* runtime() {
+  cudaError_t error;
+  return forked() ? nullptr : Runtime::get(&error);
+}
+
+bool known(const Runtime& runtime, int device) {
+  return device == kHost || runtime.machine.has(device);
+}
+
+}  // namespace
+
+extern "C" {
+
+__attribute__((visibility("default"))) uint64_t nccl_slab_emulated_bytes(int from_device, int to_device) {
+  Runtime* machine = runtime();
+  if (machine == nullptr || !known(*machine, from_device) || !known(*machine, to_device)) return 0;
+  return machine->state.counted(from_device, to_device);
+}
+
+__attribute__((visibility("default"))) const char* nccl_slab_emulated_path(int device, int other_device) {
+  Runtime* machine = runtime();
+  return machine == nullptr ? nullptr : machine->machine.path(device, other_device);
+}
+
+__attribute__((visibility("default"))) int nccl_slab_emulated_island(int device) {
+  Runtime* machine = runtime();
+  return machine == nullptr ? -1 : machine->machine.island(device);
+}
+
+}  // extern "C"

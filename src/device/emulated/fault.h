@@ -1,0 +1,37 @@
+// Fault: one line of a machine description that makes the machine misbehave as real ones do. Values;
+// immutable once read.
+#pragma once
+
+#include <cstddef>
+
+#include <driver_types.h>
+
+namespace nccl_slab::emulated {
+
+enum class FaultKind {
+  kDrop,          // writes from -> to vanish
+  kMirror,        // the writer sees its own writes, the owner does not
+  kCorrupt,       // writes from -> to of at least `bytes` arrive with a flipped bit
+  kSlow,          // writes from -> to take bytes / rate
+  kIpcOpen,       // cudaIpcOpenMemHandle of `to`'s memory by `from` fails with `code`
+  kPeerEnable,    // cudaDeviceEnablePeerAccess(to) on `from` fails with `code`
+  kHostRegister,  // cudaHostRegister on `from` fails with `code`
+  kAllocate,      // cudaMalloc on `from` fails with `code`
+  kFreeze,        // kernels of `from` stop at their next store or wait once it has started `after` of them
+};
+
+struct Fault {
+  FaultKind kind;
+  int from = -1;  // -1: any device
+  int to = -1;    // -1: any device
+  cudaError_t code = cudaErrorUnknown;
+  std::size_t bytes = 0;
+  double rate = 0;  // GB/s
+  unsigned long after = 0;
+
+  bool concerns(FaultKind which, int writer, int owner) const {
+    return kind == which && (from < 0 || from == writer) && (to < 0 || to == owner);
+  }
+};
+
+}  // namespace nccl_slab::emulated
