@@ -1,9 +1,10 @@
-// SocketMeeting: the meeting of preloaded programs, over abstract Unix sockets on this host (see doc/protocol.md).
+// SocketMeeting: the meeting of preloaded programs, over abstract Unix sockets on this host (see doc/meeting.md).
 //
-// Life: enter() before the real creator runs; find_ranks() after it succeeded; then the calls of Meeting; destruction closes
-// everything, also at any earlier point (a creator that failed, a communicator that forwards). A service thread answers
-// peers from enter() on, so that no rank waits for another's application thread. All signals are blocked in that thread
-// and no SIGPIPE is raised. A forked child closes the sockets (pthread_atfork) and the parent's meeting is not disturbed.
+// Life: enter() before the real creator runs; find_ranks() after it succeeded; then the calls of Meeting;
+// destruction closes everything, also at any earlier point (a creator that failed, a communicator that
+// forwards). A service thread answers peers from enter() on, so that no rank waits for another's application
+// thread. All signals are blocked in that thread and no SIGPIPE is raised. A forked child closes the sockets
+// (pthread_atfork) and the parent's meeting is not disturbed.
 #pragma once
 
 #include <memory>
@@ -16,14 +17,14 @@ namespace nccl_slab::comm {
 
 class SocketMeeting final : public Meeting {
  public:
-  // Binds this position's socket and starts to answer. An error (address in use, no sockets) means: forward; peers see
-  // the position as missing. Never blocks.
+  // Binds this position's socket and starts to answer. An error (address in use, no sockets) means: forward;
+  // peers see the position as missing. Never blocks.
   static Status enter(const MeetingName& name, std::unique_ptr<SocketMeeting>* meeting);
   ~SocketMeeting() override;
 
-  // After the real creator has succeeded on this rank, so that every participant has entered: looks for exactly nranks
-  // positions with distinct ranks. *reason says why not: missing_rank at once when a socket is absent, other_user,
-  // setup_timeout. Blocks at most until the deadline.
+  // After the real creator has succeeded on this rank, so that every participant has entered: looks for
+  // exactly nranks positions with distinct ranks. *reason says why not: missing_rank at once when a socket is
+  // absent, other_user, setup_timeout. Blocks at most until the deadline.
   Status find_ranks(int rank, int nranks, Deadline deadline, Reason* reason);
 
   int rank() const override;

@@ -1,0 +1,196 @@
+// The application side of MeetingService; the thread's side is in meeting_service_thread.cc.
+#include "comm/meeting_service.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "comm/meeting_contribution.h"
+
+namespace nccl_slab::comm {
+namespace {
+
+// A new thread inherits the mask of its maker: signals of the program are never delivered to our thread.
+class AllSignalsBlocked {
+ public:
+  AllSignalsBlocked() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &former_);
+  }
+  ~AllSignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &former_, nullptr); }
+
+ private:
+  sigset_t former_;
+};
+
+bool is_too_large(const Contribution& contribution) {
+  return contribution.bytes.size() > kContributionBytes ||
+         contribution.descriptors.size() > kContributionDescriptors;
+}
+
+}  // namespace
+
+MeetingService::MeetingService(const MeetingName& name) : name_(name) {}
+
+MeetingService::~MeetingService() {
+  {
+    const Lock lock(mutex_);
+    leave();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+Status MeetingService::start() {
+  if (Status status = strangers_.listen(name_); !status) return status;
+  wakeup_ = make_wakeup();
+  if (!wakeup_) return Status::error(std::string("making an eventfd: ") + std::strerror(errno));
+  const AllSignalsBlocked blocked;
+  try {
+    thread_ = std::thread(&MeetingService::run, this);
+  } catch (const std::system_error& error) {
+    return Status::error(std::string("starting a thread: ") + error.what());
+  }
+  return Status::ok();
+}
+
+Status MeetingService::find_ranks(int rank, int nranks, Deadline deadline, Reason* reason) {
+  *reason = Reason::setup_failed;
+  std::vector<Present> present;
+  if (nranks > verdict_word::kMostRanks) *reason = Reason::too_many_ranks;
+  Status status = rank < 0 || rank >= nranks || nranks > verdict_word::kMostRanks
+                      ? Status::error("rank " + std::to_string(rank) + " of " + std::to_string(nranks))
+                      : call_roll(name_, nranks, deadline, &present, reason);
+  if (status) status = begin(rank, nranks, std::move(present));
+  if (status) status = wait_until_met(deadline, reason);
+  if (status) *reason = Reason::none;
+  if (!status) {
+    const Lock lock(mutex_);
+    fail(*reason, status);
+  }
+  return status;
+}
+
+Status MeetingService::begin(int rank, int nranks, std::vector<Present> present) {
+  const Lock lock(mutex_);
+  if (phase_ == Phase::kLeft && !failure_) return failure_;
+  if (phase_ != Phase::kEntered) return Status::error("the ranks were looked for before");
+  rank_ = rank;
+  nranks_ = nranks;
+  if (Status status = greet(std::move(present)); !status) return status;
+  phase_ = Phase::kFinding;
+  wake(wakeup_);
+  return Status::ok();
+}
+
+// Everybody has been connected to before the first hello leaves. So whoever has heard hello from all ranks
+// knows that no rank still has to connect to it, and may stop listening.
+Status MeetingService::greet(std::vector<Present> present) {
+  Frame hello = frame_of(make_hello(name_, rank_, nranks_));
+  if (rank_ == 0) {
+    OwnedFd memory;
+    if (Status status = VerdictWord::create(&memory); !status) return status;
+    if (Status status = word_.adopt(memory); !status) return status;
+    hello.descriptors.push_back(std::move(memory));
+  }
+  for (Present& other : present) {
+    // A fresh connection has room for this. kEnded: the service thread will find out.
+    const Sent sent = send_frame(other.connection.get(), hello);
+    if (sent == Sent::kNothing || sent == Sent::kFailed) return Status::error("a hello could not be sent");
+    peers_.push_back(std::make_unique<Peer>(std::move(other), name_.position));
+  }
+  return Status::ok();
+}
+
+Status MeetingService::wait_until_met(Deadline deadline, Reason* reason) {
+  Lock lock(mutex_);
+  const bool settled = changed_.wait_until(lock, deadline, [this] { return phase_ != Phase::kFinding; });
+  *reason = settled ? failure_reason_ : Reason::setup_timeout;
+  if (!settled) return Status::error("not all ranks have begun to meet in time");
+  return failure_;
+}
+
+Status MeetingService::all_gather(Contribution mine, Deadline deadline, std::vector<Contribution>* all) {
+  Lock lock(mutex_);
+  if (phase_ != Phase::kMet) return failure_ ? Status::error("the ranks have not met") : failure_;
+  Contribution own;
+  Status status = is_too_large(mine) ? Status::error("a contribution is too large") : duplicate(mine, &own);
+  if (status) {
+    for (const auto& frame : frames_of(stage_++, std::move(mine)))
+      for (const auto& peer : peers_) peer->send(frame);
+    wake(wakeup_);
+    status = collect(&lock, deadline, all);
+  }
+  if (!status) fail(Reason::setup_failed, status);
+  if (status) (*all)[rank_] = std::move(own);
+  return status;
+}
+
+Status MeetingService::collect(Lock* lock, Deadline deadline, std::vector<Contribution>* all) {
+  const bool settled = changed_.wait_until(*lock, deadline, [this] {
+    return phase_ != Phase::kMet || any_peer_ended() || every_peer(&Peer::has_contribution);
+  });
+  if (!settled) return Status::error("not all ranks have contributed in time");
+  if (phase_ != Phase::kMet) return failure_ ? Status::error("this rank has left the meeting") : failure_;
+  if (!every_peer(&Peer::has_contribution)) return Status::error("a rank has left the meeting");
+  all->clear();
+  all->resize(nranks_);
+  for (const auto& peer : peers_) (*all)[peer->rank()] = peer->take_contribution();
+  return Status::ok();
+}
+
+bool MeetingService::agree(bool yes, Deadline deadline) {
+  bool present;
+  {
+    const Lock lock(mutex_);
+    present = phase_ == Phase::kMet;
+    if (!word_) leave();
+    if (!word_) return false;
+  }
+  Verdict verdict = yes && present ? word_.vote(rank_, nranks_) : word_.refuse();
+  if (verdict == Verdict::kUndecided) verdict = word_.wait(deadline);
+  if (verdict == Verdict::kUse) return true;
+  const Lock lock(mutex_);
+  leave();
+  return false;
+}
+
+void MeetingService::on_gone(std::function<void(int rank)> gone) {
+  callback_.set(std::move(gone));
+  wake(wakeup_);
+}
+
+void MeetingService::goodbye(std::uint64_t operations) {
+  const Lock lock(mutex_);
+  if (phase_ != Phase::kMet || our_goodbye_ >= 0) return;
+  our_goodbye_ = static_cast<std::int64_t>(operations);
+  const auto frame = std::make_shared<const Frame>(frame_of(make_goodbye(operations)));
+  for (const auto& peer : peers_) peer->send(frame);
+  wake(wakeup_);
+}
+
+std::int64_t MeetingService::departed_after(int rank) const {
+  const Lock lock(mutex_);
+  if (rank == rank_) return our_goodbye_;
+  const Peer* peer = peer_of_rank(rank);
+  return peer != nullptr ? peer->departed_after() : -1;
+}
+
+bool MeetingService::every_peer(bool (Peer::*property)() const) const {
+  return std::all_of(peers_.begin(), peers_.end(), [&](const auto& peer) { return (*peer.*property)(); });
+}
+
+bool MeetingService::any_peer_ended() const {
+  return std::any_of(peers_.begin(), peers_.end(), [](const auto& peer) { return peer->ended(); });
+}
+
+Peer* MeetingService::peer_of_rank(int rank) const {
+  const auto found =
+      std::find_if(peers_.begin(), peers_.end(), [&](const auto& peer) { return peer->rank() == rank; });
+  return found != peers_.end() ? found->get() : nullptr;
+}
+
+}  // namespace nccl_slab::comm
