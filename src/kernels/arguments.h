@@ -45,12 +45,14 @@ struct Arguments {
   char* inbound[kMaxRanks];
   char* outbound[kMaxRanks];
   Layout layout;
+  std::int32_t rank;
 
   const char* send;
   char* receive;
   std::uint64_t shard_bytes;
   std::uint32_t chunk_packs;  // <= program->longest_chunk
   std::int32_t channels;      // channels in use, 1..kMaxChannels
+  std::int32_t roles;         // of a channel: 1 + program->levels (the program itself lies on the device)
 
   Scaling scaling;
   DataType type;

@@ -19,66 +19,80 @@
 
 namespace nccl_slab::kernels {
 
-template <typename Block, typename Element, bool kScaled>
+template <typename Block, typename Element, bool kScaled, int kRanks>
 class FlatSmall {
  public:
-  // `block` of `blocks` in the grid; packs go round-robin to blocks.
-  NCCL_SLAB_DEVICE FlatSmall(Block& block, const Arguments& a, int rank, int ranks, std::uint32_t index,
+  // `block` of `blocks` in the grid; every block has one contiguous range of the shard's packs.
+  NCCL_SLAB_DEVICE FlatSmall(Block& block, const Arguments& a, int rank, std::uint32_t index,
                              std::uint32_t blocks)
-      : block_(block), a_(a), rank_(rank), ranks_(ranks), index_(index), blocks_(blocks) {}
+      : block_(block), a_(a), rank_(rank), blocks_(blocks) {
+    const std::uint32_t packs = static_cast<std::uint32_t>(shard_packs(a)),
+                        share = (packs + blocks - 1) / blocks;
+    first_ = index * share < packs ? index * share : packs;
+    count_ = first_ + share < packs ? share : packs - first_;
+  }
 
   NCCL_SLAB_DEVICE void run() {
     epoch_ = a_.state->small_epoch;
     flag_ = 1 + static_cast<std::uint32_t>(epoch_ % a_.small_period);
-    packs_ = shard_packs(a_);
-    const std::uint64_t mine = packs_ > index_ ? (packs_ - index_ - 1) / blocks_ + 1 : 0;
     const bool cleaning = kSmallMailboxesAreCleaned && (flag_ == 1 || flag_ == a_.small_period);
-    if (cleaning) clean(mine);
-    block_.for_each(mine, [this](std::uint64_t i) { return send(pack_of(i)); });
-    block_.for_each(mine, [this](std::uint64_t i) { return receive(pack_of(i)); });
+    if (cleaning) clean();
+    block_.for_each(count_, [this](std::uint32_t i) { return send(first_ + i); });
+    block_.for_each(count_, [this](std::uint32_t i) { return receive(first_ + i); });
     if (cleaning) block_.fence();
     finish();
   }
 
  private:
-  NCCL_SLAB_DEVICE std::uint64_t pack_of(std::uint64_t i) const { return index_ + i * blocks_; }
-
   NCCL_SLAB_DEVICE std::uint64_t* words(char* part, int parity, int owner, int source) const {
     return reinterpret_cast<std::uint64_t*>(part + a_.layout.small_offset(parity, owner, source));
   }
 
-  NCCL_SLAB_DEVICE std::uint64_t bytes_of(std::uint64_t pack) const {
-    const std::uint64_t left = a_.shard_bytes - pack * kPackBytes;
-    return left < kPackBytes ? left : kPackBytes;
+  NCCL_SLAB_DEVICE std::uint32_t bytes_of(std::uint32_t pack) const {
+    const std::uint64_t left = a_.shard_bytes - static_cast<std::uint64_t>(pack) * kPackBytes;
+    return left < kPackBytes ? static_cast<std::uint32_t>(left) : kPackBytes;
   }
 
-  NCCL_SLAB_DEVICE bool send(std::uint64_t pack) {
-    for (int step = 1; step < ranks_; ++step) {
-      const int owner = rank_ + step < ranks_ ? rank_ + step : rank_ + step - ranks_;
-      const Pack data = block_.load_own(a_.send + owner * a_.shard_bytes + pack * kPackBytes, bytes_of(pack));
-      block_.store_small(words(a_.outbound[owner], epoch_ & 1, owner, rank_) + pack * 4, data, flag_);
+  NCCL_SLAB_DEVICE Pack contribution(int owner, std::uint32_t pack) const {
+    return block_.load_own(a_.send + owner * a_.shard_bytes + static_cast<std::uint64_t>(pack) * kPackBytes,
+                           bytes_of(pack));
+  }
+
+  NCCL_SLAB_DEVICE bool send(std::uint32_t pack) {
+    Pack data[kRanks - 1];
+    NCCL_SLAB_UNROLL
+    for (int step = 1; step < kRanks; ++step) data[step - 1] = contribution((rank_ + step) % kRanks, pack);
+    NCCL_SLAB_UNROLL
+    for (int step = 1; step < kRanks; ++step) {
+      const int owner = (rank_ + step) % kRanks;
+      block_.store_small(words(a_.outbound[owner], epoch_ & 1, owner, rank_) + pack * 4, data[step - 1],
+                         flag_);
     }
     return true;
   }
 
-  NCCL_SLAB_DEVICE bool receive(std::uint64_t pack) {
+  NCCL_SLAB_DEVICE bool receive(std::uint32_t pack) {
     using View = PackView<Element>;
+    Pack data[kRanks];
+    const auto mailbox = [&](int source) {
+      return words(a_.inbound[source], epoch_ & 1, rank_, source) + pack * 4;
+    };
+    if (!block_.template poll_small<kRanks>(rank_, mailbox, flag_, data)) return false;
+    const Pack own = contribution(rank_, pack);
     typename Element::Accumulator sum[View::kElements];
-    for (int source = 0; source < ranks_; ++source) {
-      Pack data;
-      if (source == rank_)
-        data = block_.load_own(a_.send + rank_ * a_.shard_bytes + pack * kPackBytes, bytes_of(pack));
-      else if (!block_.poll_small(words(a_.inbound[source], epoch_ & 1, rank_, source) + pack * 4, flag_,
-                                  &data, source))
-        return false;
+    NCCL_SLAB_UNROLL
+    for (int source = 0; source < kRanks; ++source) {
+      const Pack& from = source == rank_ ? own : data[source];
+      NCCL_SLAB_UNROLL
       for (int e = 0; e < View::kElements; ++e) {
-        const typename Element::Accumulator value = scaled(Element::widen(View::get(data, e)));
+        const typename Element::Accumulator value = scaled(Element::widen(View::get(from, e)));
         sum[e] = source == 0 ? value : sum[e] + value;
       }
     }
     Pack result{};
+    NCCL_SLAB_UNROLL
     for (int e = 0; e < View::kElements; ++e) View::set(&result, e, Element::narrow(sum[e]));
-    block_.store_own(a_.receive + pack * kPackBytes, result, bytes_of(pack));
+    block_.store_own(a_.receive + static_cast<std::uint64_t>(pack) * kPackBytes, result, bytes_of(pack));
     return true;
   }
 
@@ -88,13 +102,14 @@ class FlatSmall {
 
   // The other parity's mailboxes of all sources, spread over the items that send afterwards: whoever waits
   // for all our packs has waited for all our zeroes.
-  NCCL_SLAB_DEVICE void clean(std::uint64_t mine) {
+  NCCL_SLAB_DEVICE void clean() {
     const int parity = 1 - static_cast<int>(epoch_ & 1);
-    block_.for_each(mine, [&](std::uint64_t i) {
-      for (int source = 0; source < ranks_; ++source) {
+    const auto packs = static_cast<std::uint32_t>(shard_packs(a_));
+    block_.for_each(count_, [&](std::uint32_t i) {
+      for (int source = 0; source < kRanks; ++source) {
         if (source == rank_) continue;
         std::uint64_t* mailbox = words(a_.inbound[source], parity, rank_, source);
-        for (std::uint64_t at = pack_of(i); at < a_.layout.small_packs; at += packs_)
+        for (std::uint32_t at = first_ + i; at < a_.layout.small_packs; at += packs)
           block_.clear_small(mailbox + at * 4);
       }
       return true;
@@ -109,10 +124,10 @@ class FlatSmall {
 
   Block& block_;
   const Arguments& a_;
-  const int rank_, ranks_;
-  const std::uint32_t index_, blocks_;
-  std::uint64_t epoch_ = 0, packs_ = 0;
-  std::uint32_t flag_ = 0;
+  const int rank_;
+  const std::uint32_t blocks_;
+  std::uint64_t epoch_ = 0;
+  std::uint32_t first_ = 0, count_ = 0, flag_ = 0;
 };
 
 }  // namespace nccl_slab::kernels

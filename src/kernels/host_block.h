@@ -64,9 +64,11 @@ class HostBlock {
     }
   }
 
-  template <typename Element, bool kScaled>
-  void reduce(char* to, bool mailbox, const Summand* summands, int count, std::uint64_t bytes) {
+  template <typename Element, bool kScaled, typename SummandOf>
+  void reduce(char* to, bool mailbox, int count, SummandOf summand_of, std::uint64_t bytes) {
     constexpr std::uint64_t kPiece = 4096;
+    Summand summands[kMaxRanks];
+    for (int k = 0; k < count; ++k) summands[k] = summand_of(k);
     char buffer[kPiece];
     for (std::uint64_t at = 0; at < bytes; at += kPiece) {
       const std::uint64_t length = bytes - at < kPiece ? bytes - at : kPiece;
@@ -82,8 +84,8 @@ class HostBlock {
   double load_factor(const double* from) const { return *from; }
 
   template <typename Function>
-  void for_each(std::uint64_t count, Function function) {
-    for (std::uint64_t i = 0; i < count; ++i)
+  void for_each(std::uint32_t count, Function function) {
+    for (std::uint32_t i = 0; i < count; ++i)
       if (!function(i)) return;
   }
 
@@ -97,20 +99,10 @@ class HostBlock {
   void store_small(std::uint64_t* to, const Pack& pack, std::uint32_t flag) {
     for (int half = 0; half < 4; ++half) host_memory.store_word(to + half, small_word(pack, half, flag));
   }
-  bool poll_small(const std::uint64_t* from, std::uint32_t flag, Pack* pack, int peer) {
-    *pack = Pack{};
-    for (int half = 0; half < 4; ++half) {
-      std::uint64_t word = 0;
-      const bool arrived = wait_until(
-          [&] {
-            word = std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(from[half]))
-                       .load(std::memory_order_acquire);
-            return static_cast<std::uint32_t>(word >> 32) == flag;
-          },
-          peer);
-      if (!arrived) return false;
-      pack->word[half / 2] |= (word & 0xffffffffu) << (32 * (half % 2));
-    }
+  template <int kRanks, typename Mailbox>
+  bool poll_small(int rank, Mailbox mailbox, std::uint32_t flag, Pack* data) {
+    for (int source = 0; source < kRanks; ++source)
+      if (source != rank && !poll_pack(mailbox(source), flag, data + source, source)) return false;
     return true;
   }
   void clear_small(std::uint64_t* words) {
@@ -132,6 +124,20 @@ class HostBlock {
  private:
   static std::uint64_t small_word(const Pack& pack, int half, std::uint32_t flag) {
     return (pack.word[half / 2] >> (32 * (half % 2)) & 0xffffffffu) | static_cast<std::uint64_t>(flag) << 32;
+  }
+
+  bool poll_pack(std::uint64_t* from, std::uint32_t flag, Pack* pack, int peer) {
+    *pack = Pack{};
+    for (int half = 0; half < 4; ++half) {
+      std::uint64_t word = 0;
+      const auto arrived = [&] {
+        word = std::atomic_ref<std::uint64_t>(from[half]).load(std::memory_order_acquire);
+        return static_cast<std::uint32_t>(word >> 32) == flag;
+      };
+      if (!wait_until(arrived, peer)) return false;
+      pack->word[half / 2] |= (word & 0xffffffffu) << (32 * (half % 2));
+    }
+    return true;
   }
 
   static std::uint64_t load_acquire(const Flag* flag) {

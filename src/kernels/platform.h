@@ -5,9 +5,11 @@
 #if defined(__CUDACC__)
 #define NCCL_SLAB_DEVICE __device__ __forceinline__
 #define NCCL_SLAB_SHARED __host__ __device__ inline
+#define NCCL_SLAB_UNROLL _Pragma("unroll")
 #else
 #define NCCL_SLAB_DEVICE inline
 #define NCCL_SLAB_SHARED inline
+#define NCCL_SLAB_UNROLL
 #endif
 
 #include <cstddef>

@@ -177,19 +177,18 @@ class TreeRole {
 
   NCCL_SLAB_DEVICE void run_task(const Task& task, const Chunk& chunk, std::uint64_t step) {
     const Range range = range_of(chunk, task.piece);
-    typename Block::Summand summands[kMaxRanks];
-    for (int k = 0; k < task.inputs; ++k)
-      summands[k] = summand(program_.input[task.first_input + k], task.piece, range, step);
-    char* to;
-    if (task.outbound == kOutput) {
-      to = a_.receive + range.begin;
-    } else {
-      const Lane& lane = program_.outbound[task.outbound];
-      to = slot(a_.outbound[lane.peer], lane.peer, program_.rank, lane, sent(lane, step)) +
+    const bool output = task.outbound == kOutput;
+    char* to = output ? a_.receive + range.begin : slot_of_partial(task, step);
+    const auto summand_of = [&](int k) {
+      return summand(program_.input[task.first_input + k], task.piece, range, step);
+    };
+    block_.template reduce<Element, kScaled>(to, !output, task.inputs, summand_of, range.bytes);
+  }
+
+  NCCL_SLAB_DEVICE char* slot_of_partial(const Task& task, std::uint64_t step) const {
+    const Lane& lane = program_.outbound[task.outbound];
+    return slot(a_.outbound[lane.peer], lane.peer, program_.rank, lane, sent(lane, step)) +
            offset_in_slot(task.piece.before, task.piece.index);
-    }
-    block_.template reduce<Element, kScaled>(to, task.outbound != kOutput, summands, task.inputs,
-                                             range.bytes);
   }
 
   NCCL_SLAB_DEVICE typename Block::Summand summand(const Input& input, const Piece& piece, const Range& range,

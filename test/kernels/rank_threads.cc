@@ -8,10 +8,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "kernels/flat_small.h"
-#include "kernels/host_block.h"
+#include "kernels/host_kernels.h"
 #include "kernels/reference.h"
-#include "kernels/tree.h"
 
 namespace nccl_slab::kernels {
 namespace {
@@ -60,17 +58,6 @@ double factor_of(const RankThreads::Call& call, int rank) {
   return call.scaling == Scaling::kPerRank ? call.factors[rank] : call.factors[0];
 }
 
-template <typename Element, bool kScaled>
-void run_block(const Arguments& a, bool small, int rank, int ranks, int block, int blocks) {
-  HostBlock host(a);
-  if (small) {
-    FlatSmall<HostBlock, Element, kScaled>(host, a, rank, ranks, block, blocks).run();
-  } else {
-    const Place place = place_of_block(block, a.channels, 1 + a.program->levels);
-    TreeRole<HostBlock, Element, kScaled>(host, a, place.channel, place.role).run();
-  }
-}
-
 }  // namespace
 
 struct RankThreads::Rank {
@@ -100,22 +87,16 @@ RankThreads::RankThreads(int ranks, std::size_t part_bytes, int slots, std::uint
 
 RankThreads::~RankThreads() = default;
 
-void RankThreads::run_blocks(Rank& rank, const Call& call, Arguments a) {
-  const int ranks = static_cast<int>(ranks_.size());
-  const int blocks = call.tree ? a.channels * (1 + a.program->levels) : call.channels;
+void RankThreads::run_blocks(const Call& call, const Arguments& a) {
+  const int blocks =
+      static_cast<int>(host_blocks(call.tree ? Kernel::kTree : Kernel::kFlatSmall, a, call.channels));
   const int slots = slots_ == 0 || slots_ > blocks ? blocks : slots_;
   std::atomic<int> next{0};
   std::vector<std::thread> threads;
   for (int slot = 0; slot < slots; ++slot) {
     threads.emplace_back([&] {
       for (int block; (block = next.fetch_add(1)) < blocks;)
-        with_element(call.type, [&](auto element) {
-          using Element = decltype(element);
-          if (call.scaling == Scaling::kNone)
-            run_block<Element, false>(a, !call.tree, rank.rank, ranks, block, blocks);
-          else
-            run_block<Element, true>(a, !call.tree, rank.rank, ranks, block, blocks);
-        });
+        run_host_block(call.tree ? Kernel::kTree : Kernel::kFlatSmall, a, block, blocks);
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -129,6 +110,7 @@ void RankThreads::run_rank(int r, const std::vector<Call>& calls) {
     Buffers& buffers = rank.buffers[index];
     Arguments a{};
     a.program = call.tree ? &rank.programs.at(call.tree) : nullptr;
+    a.rank = r;
     a.state = &rank.state;
     a.control = &rank.control;
     std::copy(std::begin(rank.inbound), std::end(rank.inbound), a.inbound);
@@ -142,6 +124,7 @@ void RankThreads::run_rank(int r, const std::vector<Call>& calls) {
     if (call.tree && (a.chunk_packs == 0 || a.chunk_packs > a.program->longest_chunk))
       a.chunk_packs = a.program->longest_chunk;
     a.channels = call.channels;
+    a.roles = call.tree ? 1 + a.program->levels : 1;
     a.scaling = call.scaling;
     a.type = call.type;
     a.factor = factor_of(call, r);
@@ -150,7 +133,7 @@ void RankThreads::run_rank(int r, const std::vector<Call>& calls) {
       std::minstd_rand random(call.seed * 131 + r);
       std::this_thread::sleep_for(std::chrono::microseconds(random() % call.max_skew_us));
     }
-    run_blocks(rank, call, a);
+    run_blocks(call, a);
   }
 }
 

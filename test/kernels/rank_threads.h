@@ -48,7 +48,7 @@ class RankThreads {
  private:
   struct Rank;
   void run_rank(int rank, const std::vector<Call>& calls);
-  void run_blocks(Rank& rank, const Call& call, Arguments arguments);
+  void run_blocks(const Call& call, const Arguments& arguments);
   Result check(const Call& call, std::size_t index);
 
   const Layout layout_;

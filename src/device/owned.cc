@@ -1,0 +1,95 @@
+#include "device/owned.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace nccl_slab::device {
+
+Status allocate_device(std::size_t bytes, DeviceMemory* memory) {
+  void* pointer = nullptr;
+  if (const Status status = cuda_status(cudaMalloc(&pointer, bytes), "cudaMalloc of the slab"); !status)
+    return status;
+  *memory = DeviceMemory(pointer);
+  if (const Status status = cuda_status(cudaMemset(pointer, 0, bytes), "clearing the slab"); !status)
+    return status;
+  return cuda_status(cudaStreamSynchronize(nullptr), "clearing the slab");
+}
+
+Status allocate_pinned(std::size_t bytes, PinnedMemory* memory) {
+  void* pointer = nullptr;
+  const Status status = cuda_status(
+      cudaHostAlloc(&pointer, bytes, cudaHostAllocMapped | cudaHostAllocPortable), "cudaHostAlloc");
+  if (!status) return status;
+  *memory = PinnedMemory(pointer);
+  std::memset(pointer, 0, bytes);
+  return status;
+}
+
+Status create_event(Event* event) {
+  cudaEvent_t handle = nullptr;
+  const Status status =
+      cuda_status(cudaEventCreateWithFlags(&handle, cudaEventDisableTiming), "cudaEventCreate");
+  if (status) *event = Event(handle);
+  return status;
+}
+
+Status create_stream(Stream* stream) {
+  cudaStream_t handle = nullptr;
+  const Status status =
+      cuda_status(cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking), "cudaStreamCreate");
+  if (status) *stream = Stream(handle);
+  return status;
+}
+
+SharedHostMemory& SharedHostMemory::operator=(SharedHostMemory&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(host_pointer_, other.host_pointer_);
+  std::swap(device_pointer_, other.device_pointer_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+SharedHostMemory::~SharedHostMemory() {
+  if (device_pointer_ != nullptr) (void)cudaHostUnregister(host_pointer_);
+  if (host_pointer_ != nullptr) ::munmap(host_pointer_, bytes_);
+}
+
+Status SharedHostMemory::create(std::size_t bytes, SharedHostMemory* memory) {
+  OwnedFd descriptor(::memfd_create("nccl-slab", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!descriptor) return Status::error(std::string("memfd_create: ") + std::strerror(errno));
+  if (const int error = ::posix_fallocate(descriptor.get(), 0, static_cast<off_t>(bytes)); error != 0)
+    return Status::error("reserving " + std::to_string(bytes) +
+                         " bytes of host memory: " + std::strerror(error));
+  // Nobody can cut the memory short under a peer.
+  (void)::fcntl(descriptor.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  return attach(std::move(descriptor), bytes, memory);
+}
+
+Status SharedHostMemory::attach(OwnedFd descriptor, std::size_t bytes, SharedHostMemory* memory) {
+  const off_t size = ::lseek(descriptor.get(), 0, SEEK_END);
+  if (size < static_cast<off_t>(bytes)) return Status::error("a peer's host memory is smaller than agreed");
+  void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor.get(), 0);
+  if (mapped == MAP_FAILED) return Status::error(std::string("mmap of host memory: ") + std::strerror(errno));
+  SharedHostMemory result;
+  result.descriptor_ = std::move(descriptor);
+  result.host_pointer_ = mapped;
+  result.bytes_ = bytes;
+  const unsigned flags = cudaHostRegisterMapped | cudaHostRegisterPortable;
+  if (const Status status = cuda_status(cudaHostRegister(mapped, bytes, flags), "cudaHostRegister"); !status)
+    return status;
+  void* device_pointer = nullptr;
+  if (const Status status =
+          cuda_status(cudaHostGetDevicePointer(&device_pointer, mapped, 0), "cudaHostGetDevicePointer");
+      !status) {
+    (void)cudaHostUnregister(mapped);
+    return status;
+  }
+  result.device_pointer_ = device_pointer;
+  *memory = std::move(result);
+  return Status::ok();
+}
+
+}  // namespace nccl_slab::device

@@ -1,0 +1,74 @@
+// Owned CUDA handles: born owned, move only, freed with their owner (errors while freeing are dropped: there
+// is nobody to tell). The device that was current at the creation need not be current at the end, except for
+// memory of cudaMalloc and events, which CUDA frees from any device. Not thread-safe; the owner synchronises.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <utility>
+
+#include "base/owned_fd.h"
+#include "device/cuda_status.h"
+
+namespace nccl_slab::device {
+
+template <typename Handle, cudaError_t (*kFree)(Handle)>
+class Owned {
+ public:
+  Owned() = default;
+  explicit Owned(Handle handle) : handle_(handle) {}
+  Owned(Owned&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Owned& operator=(Owned&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Owned() {
+    if (handle_ != nullptr) (void)kFree(handle_);
+  }
+  Handle get() const { return handle_; }
+  explicit operator bool() const { return handle_ != nullptr; }
+
+ private:
+  Handle handle_ = nullptr;
+};
+
+using Event = Owned<cudaEvent_t, cudaEventDestroy>;
+using Stream = Owned<cudaStream_t, cudaStreamDestroy>;
+using DeviceMemory = Owned<void*, cudaFree>;
+using PinnedMemory = Owned<void*, cudaFreeHost>;
+// Memory of another process's cudaMalloc, mapped here.
+using ImportedMemory = Owned<void*, cudaIpcCloseMemHandle>;
+
+// Zeroed memory of the current device.
+Status allocate_device(std::size_t bytes, DeviceMemory* memory);
+// Zeroed pinned memory that kernels of all devices reach under the same address.
+Status allocate_pinned(std::size_t bytes, PinnedMemory* memory);
+Status create_event(Event* event);     // without timing
+Status create_stream(Stream* stream);  // does not wait for the legacy stream
+
+// Host memory that several processes share: a memfd, mapped and registered with CUDA. Its pages are reserved
+// when it is made, so that a full machine shows as an error there and never as SIGBUS; nothing is left behind
+// when a process dies.
+class SharedHostMemory {
+ public:
+  SharedHostMemory() = default;
+  SharedHostMemory(SharedHostMemory&& other) noexcept { *this = std::move(other); }
+  SharedHostMemory& operator=(SharedHostMemory&& other) noexcept;
+  ~SharedHostMemory();
+
+  static Status create(std::size_t bytes, SharedHostMemory* memory);
+  // `descriptor` is one that create() made, perhaps in another process.
+  static Status attach(OwnedFd descriptor, std::size_t bytes, SharedHostMemory* memory);
+
+  void* device_pointer() const { return device_pointer_; }
+  void* host_pointer() const { return host_pointer_; }
+  int descriptor() const { return descriptor_.get(); }
+
+ private:
+  OwnedFd descriptor_;
+  void *host_pointer_ = nullptr, *device_pointer_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace nccl_slab::device

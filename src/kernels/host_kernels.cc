@@ -1,0 +1,42 @@
+#include "kernels/host_kernels.h"
+
+#include "kernels/dispatch.h"
+#include "kernels/flat_small.h"
+#include "kernels/host_block.h"
+#include "kernels/tree.h"
+
+namespace nccl_slab::kernels {
+namespace {
+
+template <typename Element, bool kScaled>
+void run_tree(const Arguments& a, unsigned block) {
+  HostBlock host(a);
+  const Place place = place_of_block(static_cast<int>(block), a.channels, a.roles);
+  TreeRole<HostBlock, Element, kScaled>(host, a, place.channel, place.role).run();
+}
+
+template <typename Element, bool kScaled>
+void run_flat_small(const Arguments& a, unsigned block, unsigned blocks) {
+  HostBlock host(a);
+  dispatch_ranks(a.layout.ranks, [&](auto ranks) {
+    FlatSmall<HostBlock, Element, kScaled, ranks.value>(host, a, a.rank, block, blocks).run();
+  });
+}
+
+}  // namespace
+
+void run_host_block(Kernel kernel, const Arguments& a, unsigned block, unsigned blocks) {
+  dispatch(a.type, a.scaling, [&](auto element, auto scaled) {
+    using Element = decltype(element);
+    if (kernel == Kernel::kTree)
+      run_tree<Element, scaled.value>(a, block);
+    else
+      run_flat_small<Element, scaled.value>(a, block, blocks);
+  });
+}
+
+unsigned host_blocks(Kernel kernel, const Arguments& a, int units) {
+  return static_cast<unsigned>(kernel == Kernel::kTree ? units * a.roles : units);
+}
+
+}  // namespace nccl_slab::kernels

@@ -1,0 +1,22 @@
+// Launch: one kernel of ours on a stream. The cuda flavour launches CUDA kernels, the emu flavour the same
+// templates on the emulated machine; callers cannot tell. Thread-safe.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "base/status.h"
+#include "kernels/arguments.h"
+
+namespace nccl_slab::kernels {
+
+enum class Kernel { kTree, kFlatSmall };
+
+// Loads all kernels on the current device, so that no first launch has to while another kernel waits (lazy
+// loading would then wait for that kernel). Error: the build has no code for the device's architecture.
+Status load_kernels();
+
+// Issues a kernel on `stream` of the current device; legal under capture. `units`: channels of kTree, blocks
+// of kFlatSmall.
+cudaError_t launch(Kernel kernel, const Arguments& arguments, int units, cudaStream_t stream);
+
+}  // namespace nccl_slab::kernels
