@@ -1,0 +1,58 @@
+"""Steps that run Python programs, each plain and then with the slab, and compare the two."""
+
+import importlib.util
+import pathlib
+import sys
+
+from comparison import compare
+from environment import Environment
+from places import Places
+from step import Step
+
+HERE = pathlib.Path(__file__).resolve().parent
+PYTORCH_PROGRAMS = ("torch_reduce_scatter", "torch_fsdp2", "torch_buckets", "torch_partition_loop")
+
+
+def launch(program: str, ranks: int, separate_hosts: bool) -> list[str]:
+    hosts = ["--separate-hosts"] if separate_hosts else []
+    return [sys.executable, str(HERE / "launch.py"), str(ranks), *hosts, "--", sys.executable, str(HERE / f"{program}.py"),
+            "{dir}"]
+
+
+def pair(name: str, command: list[str], ranks: int, plain: dict[str, str], slab: dict[str, str], missing: str) -> list[Step]:
+    before = Step(f"{name} n={ranks} plain", command, limit_s=100, variables=plain, missing=missing)
+
+    def check(folder: pathlib.Path, _: str) -> list[str]:
+        return compare(folder.parent / before.folder, folder, ranks)
+
+    return [before, Step(f"{name} n={ranks} slab", command, limit_s=100, variables=plain | slab, check=check,
+                         missing=missing)]
+
+
+def _absent(module: str) -> str:
+    return "" if importlib.util.find_spec(module) else f"no {module} in {sys.executable}"
+
+
+def pytorch(places: Places, environment: Environment, ranks: tuple[int, ...]) -> list[Step]:
+    """PyTorch with the NCCL of its wheel, whatever its version: ranks that share a GPU claim separate hosts."""
+    missing = _absent("torch") or ("" if places.preload() else "libnccl-slab.so is not built")
+    steps = []
+    for program in PYTORCH_PROGRAMS:
+        for count in ranks:
+            command = launch(program, count, separate_hosts=count > environment.devices)
+            steps += pair(f"pytorch/{program}", command, count, environment.nccl(),
+                          environment.preload(places.preload()), missing)
+    return steps
+
+
+def loaders(places: Places, environment: Environment) -> list[Step]:
+    """Programs that open NCCL themselves and look its functions up in the handle: they need our libnccl.so.2."""
+    ranks, real, drop_in = 4, places.real_nccl(), places.drop_in()
+    missing = "no libnccl given (--nccl DIR)" if real is None else "" if drop_in else "our libnccl.so.2 is not built"
+    plain = environment.given_nccl(ranks) | {"VLLM_NCCL_SO_PATH": str(real), "LD_PRELOAD": str(real)}
+    slab = environment.preload(drop_in, nccl_lib=str(real)) | {"VLLM_NCCL_SO_PATH": str(drop_in)}
+    steps = []
+    for program, module in (("ctypes_loader", "torch"), ("cupy_nccl", "cupy")):
+        command = launch(program, ranks, separate_hosts=False)
+        steps += pair(f"loaders/{program}", command, ranks, plain, slab, _absent(module) or missing)
+    return steps

@@ -1,0 +1,51 @@
+"""What the suite leaves behind: few files, rewritten after every step, so that a run that is cut off still says what it
+found. summary.json (outcomes), steps.log (every step's output, shortened), bench.json and bench.md (measurements)."""
+
+import dataclasses
+import json
+import pathlib
+
+import plan_bench
+from step import Outcome
+
+_LOG_LIMIT = 24_000  # characters of one step's log; its beginning and its end
+
+
+class Summary:
+    def __init__(self, out: pathlib.Path, work: pathlib.Path):
+        self.outcomes: list[Outcome] = []
+        self._out = out
+        self._work = work
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "steps.log").write_text("")
+
+    def add(self, outcome: Outcome, log: pathlib.Path) -> None:
+        self.outcomes.append(outcome)
+        print(_line(outcome), flush=True)
+        self._append_log(outcome, log)
+        self._write("summary.json", json.dumps([dataclasses.asdict(each) for each in self.outcomes], indent=1))
+        measurements = plan_bench.collect(self._work)
+        if measurements:
+            self._write("bench.json", json.dumps(measurements))
+            self._write("bench.md", plan_bench.table(measurements))
+
+    def counts(self) -> dict[str, int]:
+        return {state: sum(outcome.state == state for outcome in self.outcomes) for state in ("passed", "failed", "skipped")}
+
+    def _append_log(self, outcome: Outcome, log: pathlib.Path) -> None:
+        if outcome.state == "skipped" or not log.exists():
+            return
+        text = log.read_text(errors="replace")
+        if len(text) > _LOG_LIMIT:
+            text = text[:_LOG_LIMIT // 3] + "\n[...]\n" + text[-_LOG_LIMIT * 2 // 3:]
+        with open(self._out / "steps.log", "a") as steps:
+            steps.write(f"==== {_line(outcome)}\n{text}\n")
+
+    def _write(self, name: str, text: str) -> None:
+        part = self._out / f".{name}"
+        part.write_text(text)
+        part.replace(self._out / name)
+
+
+def _line(outcome: Outcome) -> str:
+    return f"{outcome.state:8} {outcome.seconds:6.1f} s  {outcome.name}" + (f"  ({outcome.reason})" if outcome.reason else "")
