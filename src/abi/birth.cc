@@ -42,22 +42,25 @@ bool config_is_blocking(const ncclConfig_t* config) {
 
 // NCCL's rule, applied after the real creator, which may have read nccl.conf: the variable wins over the
 // configuration, and a child without a configuration takes its parent's.
-bool is_blocking(const Birth& birth) {
+bool is_blocking(ncclComm_t parent, const ncclConfig_t* config) {
   const char* variable = std::getenv("NCCL_COMM_BLOCKING");
   if (variable != nullptr && std::strcmp(variable, "0") == 0) return false;
   if (variable != nullptr && std::strcmp(variable, "1") == 0) return true;
-  if (birth.parent != nullptr && birth.config == nullptr) {
-    const auto parent = find_handle(birth.parent);
-    return parent == nullptr || parent->blocking;
-  }
-  return config_is_blocking(birth.config);
+  if (parent == nullptr || config != nullptr) return config_is_blocking(config);
+  const auto handle = find_handle(parent);
+  return handle == nullptr || handle->blocking;
 }
 
 // Whether the creator itself waits: for children that is the parent's way.
 bool creator_waits(const Birth& birth) {
-  if (birth.parent == nullptr) return is_blocking(birth);
+  if (birth.parent == nullptr) return birth.blocking;
   const auto parent = find_handle(birth.parent);
   return parent == nullptr || parent->blocking;
+}
+
+ncclComm_t polled_by_program(const Birth& birth) {
+  if (birth.parent != nullptr) return birth.parent;
+  return birth.comm != nullptr ? birth.comm : *birth.result;
 }
 
 std::shared_ptr<comm::Communicator> begin(Birth& birth, ncclComm_t comm) {
@@ -73,11 +76,11 @@ std::shared_ptr<comm::Communicator> begin(Birth& birth, ncclComm_t comm) {
 // The real communicator exists. Null when there is nothing to set up (no communicator for this rank, or no
 // name).
 std::shared_ptr<comm::Communicator> complete(Birth& birth) {
-  const ncclComm_t comm = *birth.result;
+  const ncclComm_t comm = birth.comm != nullptr ? birth.comm : *birth.result;
   if (comm == nullptr) return nullptr;
   auto handle = std::make_shared<Handle>();
   handle->library = birth.library;
-  handle->blocking = is_blocking(birth);
+  handle->blocking = birth.blocking;
   if (birth.creation) handle->communicator = begin(birth, comm);
   auto communicator = handle->communicator;
   keep_handle(comm, std::move(handle));
@@ -149,12 +152,12 @@ bool poll_settled(ncclComm_t comm) {
 
 }  // namespace
 
-ncclComm_t polled_by_program(const Birth& birth) {
-  return birth.parent != nullptr ? birth.parent : *birth.result;
-}
-
-ncclResult_t finish_creator(std::vector<Birth> births, ncclResult_t answer) {
+ncclResult_t finish_creator(std::vector<Birth> births, const ncclConfig_t* config, ncclResult_t answer) {
   if (answer != ncclSuccess && answer != ncclInProgress) return answer;
+  for (Birth& birth : births) {
+    if (birth.parent == nullptr && *birth.result != birth.before) birth.comm = *birth.result;
+    birth.blocking = is_blocking(birth.parent, config);
+  }
   if (!group().open()) return finish_births(std::move(births), answer);
   do_our_part([&] { group().add(std::move(births)); });
   return answer;

@@ -1,7 +1,6 @@
 // Birth: one communicator between the call of its real creator and the start of its set-up. A Birth that is
 // dropped (the real creator failed, or its group did) closes the meeting that was entered, so that the peers
-// forward at once. Each belongs to the thread that creates; the births that wait for a poll are shared and
-// locked (below).
+// forward at once. Each belongs to the thread that creates; those that wait for a poll are locked (birth.cc).
 #pragma once
 
 #include <memory>
@@ -15,22 +14,25 @@ namespace nccl_slab::abi {
 
 struct Birth {
   const Library* library = nullptr;
-  ncclComm_t* result =
-      nullptr;  // where the real creator puts the communicator, at the latest when it has succeeded
-  ncclComm_t parent =
-      nullptr;  // of a split or shrink: whom a non-blocking program polls; null: *result itself
-  ncclConfig_t* config = nullptr;
-  std::unique_ptr<comm::Creation>
-      creation;  // null when the ranks cannot derive a name: the communicator forwards
-};
+  // The program's variable. NCCL sets it while a creator by id runs, also in a group or when non-blocking,
+  // and it may be gone afterwards; a child's it sets when the creation is over, so that it must live until
+  // then.
+  ncclComm_t* result = nullptr;
+  ncclComm_t before = nullptr;  // *result before the call
+  // Of a split or shrink. It is the one that a non-blocking program polls.
+  ncclComm_t parent = nullptr;
+  // Null when the ranks cannot derive a name: the communicator forwards.
+  std::unique_ptr<comm::Creation> creation;
 
-// The communicator that the program polls for this birth.
-ncclComm_t polled_by_program(const Birth& birth);
+  // Known when the real creator has returned.
+  ncclComm_t comm = nullptr;
+  bool blocking = true;
+};
 
 // After the real creator of some births has returned `answer`: starts their set-up, waits for it if the
 // program expects its creator to wait, and says what the program gets to see. Inside a group the births wait
 // for its end instead.
-ncclResult_t finish_creator(std::vector<Birth> births, ncclResult_t answer);
+ncclResult_t finish_creator(std::vector<Birth> births, const ncclConfig_t* config, ncclResult_t answer);
 
 // The end of the outermost group that the births were called in.
 ncclResult_t finish_births(std::vector<Birth> births, ncclResult_t answer);

@@ -10,12 +10,11 @@
 namespace nccl_slab::abi {
 namespace {
 
-Birth child_of(ncclComm_t parent, const Library* library, ncclComm_t* result, ncclConfig_t* config) {
+Birth child_of(ncclComm_t parent, const Library* library, ncclComm_t* result) {
   Birth birth;
   birth.library = library;
   birth.result = result;
   birth.parent = parent;
-  birth.config = config;
   return birth;
 }
 
@@ -70,8 +69,8 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newc
   if (origin.straight) return origin.real().ncclCommSplit(comm, color, key, newcomm, config);
   const auto parent = find_handle(comm);
   const Library* library = parent ? parent->library : origin.library;
-  auto births = enter_split(parent, child_of(comm, library, newcomm, config), color);
-  return finish_creator(std::move(births),
+  auto births = enter_split(parent, child_of(comm, library, newcomm), color);
+  return finish_creator(std::move(births), config,
                         call_real(library->functions.ncclCommSplit, comm, color, key, newcomm, config));
 }
 
@@ -84,8 +83,9 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int* excluded, int excluded_count, 
     return origin.real().ncclCommShrink(comm, excluded, excluded_count, newcomm, config, flags);
   const auto parent = find_handle(comm);
   const Library* library = parent ? parent->library : origin.library;
-  auto births = enter_shrink(parent, child_of(comm, library, newcomm, config), excluded, excluded_count);
+  auto births = enter_shrink(parent, child_of(comm, library, newcomm), excluded, excluded_count);
   if (flags & kNcclShrinkAbort) abort_parent(parent);
-  return finish_creator(std::move(births), call_real(library->functions.ncclCommShrink, comm, excluded,
-                                                     excluded_count, newcomm, config, flags));
+  return finish_creator(
+      std::move(births), config,
+      call_real(library->functions.ncclCommShrink, comm, excluded, excluded_count, newcomm, config, flags));
 }

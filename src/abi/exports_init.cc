@@ -31,14 +31,14 @@ std::span<const std::byte> bytes_of(const ncclUniqueId* ids, int count) {
 // One birth if the arguments look sound and a name can be derived, else none: the communicator is NCCL's
 // alone.
 std::vector<Birth> enter(const Library* library, ncclComm_t* result, int nranks, int rank,
-                         std::span<const std::byte> ids, ncclConfig_t* config) {
+                         std::span<const std::byte> ids) {
   std::vector<Birth> births;
   if (!is_sound(result, nranks, rank, ids)) return births;
   do_our_part([&] {
     Birth birth;
     birth.library = library;
     birth.result = result;
-    birth.config = config;
+    birth.before = *result;
     if (ids_name_the_communicator())
       birth.creation = comm::Creation::enter(comm::MeetingName::from_unique_ids(ids, nranks, rank));
     births.push_back(std::move(birth));
@@ -52,8 +52,7 @@ std::vector<Birth> enter_all(const Library* library, ncclComm_t* results, int nr
   std::vector<Birth> births;
   if (nranks <= 0 || ::getrandom(id.data(), id.size(), 0) != static_cast<ssize_t>(id.size())) return births;
   for (int rank = 0; rank < nranks && results != nullptr; ++rank)
-    for (Birth& birth : enter(library, results + rank, nranks, rank, id, nullptr))
-      births.push_back(std::move(birth));
+    for (Birth& birth : enter(library, results + rank, nranks, rank, id)) births.push_back(std::move(birth));
   return births;
 }
 
@@ -65,8 +64,9 @@ ncclResult_t ncclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId id, int
   using namespace nccl_slab::abi;
   const Origin origin = NCCL_SLAB_ORIGIN();
   if (origin.straight) return origin.real().ncclCommInitRank(comm, nranks, id, rank);
-  auto births = enter(origin.library, comm, nranks, rank, bytes_of(&id, 1), nullptr);
-  return finish_creator(std::move(births), call_real(origin.real().ncclCommInitRank, comm, nranks, id, rank));
+  auto births = enter(origin.library, comm, nranks, rank, bytes_of(&id, 1));
+  return finish_creator(std::move(births), nullptr,
+                        call_real(origin.real().ncclCommInitRank, comm, nranks, id, rank));
 }
 
 NCCL_SLAB_EXPORT(ncclCommInitRankConfig)
@@ -75,8 +75,8 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId i
   using namespace nccl_slab::abi;
   const Origin origin = NCCL_SLAB_ORIGIN();
   if (origin.straight) return origin.real().ncclCommInitRankConfig(comm, nranks, id, rank, config);
-  auto births = enter(origin.library, comm, nranks, rank, bytes_of(&id, 1), config);
-  return finish_creator(std::move(births),
+  auto births = enter(origin.library, comm, nranks, rank, bytes_of(&id, 1));
+  return finish_creator(std::move(births), config,
                         call_real(origin.real().ncclCommInitRankConfig, comm, nranks, id, rank, config));
 }
 
@@ -87,9 +87,10 @@ ncclResult_t ncclCommInitRankScalable(ncclComm_t* comm, int nranks, int rank, in
   const Origin origin = NCCL_SLAB_ORIGIN();
   if (origin.straight)
     return origin.real().ncclCommInitRankScalable(comm, nranks, rank, id_count, ids, config);
-  auto births = enter(origin.library, comm, nranks, rank, bytes_of(ids, id_count), config);
-  return finish_creator(std::move(births), call_real(origin.real().ncclCommInitRankScalable, comm, nranks,
-                                                     rank, id_count, ids, config));
+  auto births = enter(origin.library, comm, nranks, rank, bytes_of(ids, id_count));
+  return finish_creator(
+      std::move(births), config,
+      call_real(origin.real().ncclCommInitRankScalable, comm, nranks, rank, id_count, ids, config));
 }
 
 NCCL_SLAB_EXPORT(ncclCommInitAll)
@@ -99,5 +100,6 @@ ncclResult_t ncclCommInitAll(ncclComm_t* comms, int ndev, const int* devices) {
   if (origin.straight) return origin.real().ncclCommInitAll(comms, ndev, devices);
   std::vector<Birth> births;
   do_our_part([&] { births = enter_all(origin.library, comms, ndev); });
-  return finish_creator(std::move(births), call_real(origin.real().ncclCommInitAll, comms, ndev, devices));
+  return finish_creator(std::move(births), nullptr,
+                        call_real(origin.real().ncclCommInitAll, comms, ndev, devices));
 }

@@ -252,7 +252,10 @@ void fake_nccl_finish(ncclComm_t comm) {
 
 ncclResult_t fake_nccl_ask_from_thread(ncclComm_t comm) {
   ncclResult_t state = ncclInternalError;
-  std::thread([&] { (void)ncclCommGetAsyncError(comm, &state); }).join();
+  // A call with something behind it, as all of NCCL's are: a jump would leave no return address in here.
+  std::thread([&] {
+    state = ncclCommGetAsyncError(comm, &state) == ncclSuccess ? state : ncclInternalError;
+  }).join();
   return state;
 }
 
