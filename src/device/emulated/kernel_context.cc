@@ -101,7 +101,7 @@ using namespace nccl_slab::emulated;
 // sched_yield first: the block that we wait for may be ready to run. Then sleeps that grow, so that many
 // waiting blocks leave the processors to those that work. Time spent outside this function means progress and
 // starts it anew.
-extern "C" void nccl_slab_emulated_yield(void) {
+extern "C" __attribute__((visibility("default"))) void nccl_slab_emulated_yield(void) {
   constexpr unsigned kYields = 32, kShortest = 5, kLongest = 200;  // microseconds
   BlockState& block = block_state;
   Runtime* runtime = Runtime::existing();
@@ -116,7 +116,9 @@ extern "C" void nccl_slab_emulated_yield(void) {
   block.yielded = std::chrono::steady_clock::now();
 }
 
-extern "C" void nccl_slab_emulated_store(void* destination, const void* source, size_t bytes) {
+extern "C" __attribute__((visibility("default"))) void nccl_slab_emulated_store(void* destination,
+                                                                                const void* source,
+                                                                                size_t bytes) {
   BlockState& block = block_state;
   Runtime* runtime = Runtime::existing();
   if (bytes == 0 || runtime == nullptr || block.device < 0) return;
