@@ -29,6 +29,10 @@ class Clique {
   // clique.
   ncclResult_t all_gather(const void* mine, size_t bytes, void* all, const Abort& abort);
 
+  // The shared memory as a whole; kernels may store to it once CUDA knows it.
+  std::byte* memory() const { return file_.data(); }
+  size_t memory_bytes() const { return file_.bytes(); }
+
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   Fifo to_next() const { return ring(rank_); }

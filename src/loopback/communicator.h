@@ -15,6 +15,7 @@
 #include "loopback/clique.h"
 #include "loopback/job.h"
 #include "loopback/plan.h"
+#include "loopback/registered_memory.h"
 #include "loopback/stream_order.h"
 
 namespace nccl_slab::loopback {
@@ -49,6 +50,7 @@ struct ncclComm {
   int shrinks = 0;
 
   std::unique_ptr<nccl_slab::loopback::Clique> clique;
+  nccl_slab::loopback::RegisteredMemory memory;  // the clique's
   std::map<int, nccl_slab::loopback::UserReduction> user_reductions;
 
   nccl_slab::loopback::Abort abort{false};  // host waits end: ncclCommAbort

@@ -64,8 +64,9 @@ ncclResult_t fill(ncclComm* child, const std::string& name, int rank, int ranks,
   const DeviceGuard guard(device);
   const ncclResult_t result = meet(child, name, rank, ranks, device);
   if (result != ncclSuccess) return result;
-  const cudaError_t error = child->order.create();
-  if (error != cudaSuccess) return fail(ncclUnhandledCudaError, "events: %s", cudaGetErrorString(error));
+  cudaError_t error = child->memory.open(child->clique->memory(), child->clique->memory_bytes());
+  if (error == cudaSuccess) error = child->order.create();
+  if (error != cudaSuccess) return fail(ncclUnhandledCudaError, "creation: %s", cudaGetErrorString(error));
   child->name = name;
   child->rank = rank;
   child->ranks = ranks;

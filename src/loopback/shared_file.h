@@ -26,6 +26,7 @@ class SharedFile {
   void unlink();
 
   std::byte* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
 
  private:
   std::string path_;
