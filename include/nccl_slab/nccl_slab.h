@@ -1,12 +1,13 @@
 /* nccl-slab's own functions, beside those of NCCL. A program needs none of them: they tell what happened.
  *
- * Both libraries (the preload libnccl-slab.so and the drop-in libnccl.so.2) export them. A program that may also run without
- * us looks them up with dlsym(RTLD_DEFAULT, "nccl_slab_version") and so on, after NCCL has been loaded; where two of our
- * libraries are in one process, the one loaded first answers for both.
+ * Both libraries (the preload libnccl-slab.so and the drop-in libnccl.so.2) export them. A program that may
+ * also run without us looks them up with dlsym(RTLD_DEFAULT, "nccl_slab_version") and so on, after NCCL has
+ * been loaded; where two of our libraries are in one process, the one loaded first answers for both.
  *
- * All functions may be called from any thread at any time, also while a communicator is being created or destroyed; none
- * blocks, allocates, calls CUDA or NCCL. Structures grow at their end only: set `size` to sizeof the structure that you
- * compiled with, and members beyond it are left alone. Strings are constants of the library.
+ * All functions may be called from any thread at any time, also while a communicator is being created or
+ * destroyed; none blocks, allocates, calls CUDA or NCCL. Structures grow at their end only: set `size` to
+ * sizeof the structure that you compiled with, and members beyond it are left alone. Strings are constants of
+ * the library.
  */
 #ifndef NCCL_SLAB_NCCL_SLAB_H
 #define NCCL_SLAB_NCCL_SLAB_H
@@ -35,18 +36,18 @@ typedef enum {
 
 /* Whether the slab serves a communicator, agreed between all its ranks, and why not. */
 typedef struct {
-  size_t size;             /* set by the caller */
-  int settled;             /* 0 while the ranks still set up; then the rest is preliminary */
-  int uses_slab;           /* 1 if reduce-scatters that qualify go through the slab, 0 if NCCL serves every call */
-  const char* reason;      /* one word, e.g. "same_gpu"; "none" if uses_slab; never NULL */
+  size_t size;        /* set by the caller */
+  int settled;        /* 0 while the ranks still set up; then the rest is preliminary */
+  int uses_slab;      /* 1 if reduce-scatters that qualify go through the slab, 0 if NCCL serves every call */
+  const char* reason; /* one word, e.g. "same_gpu"; "none" if uses_slab; never NULL */
   const char* explanation; /* the sentence behind it; never NULL */
 } nccl_slab_verdict;
 
 /* Fills *verdict for an ncclComm_t of this process. */
 nccl_slab_status nccl_slab_comm_verdict(const void* comm, nccl_slab_verdict* verdict);
 
-/* What this rank has issued on a communicator since it was created. Calls that were taken into a group count when the
- * group has ended; a CUDA graph's calls count once, when captured. */
+/* What this rank has issued on a communicator since it was created. Calls that were taken into a group count
+ * when the group has ended; a CUDA graph's calls count once, when captured. */
 typedef struct {
   size_t size;              /* set by the caller */
   uint64_t slab_calls;      /* reduce-scatters that the slab served */
@@ -55,11 +56,13 @@ typedef struct {
   uint64_t forwarded_bytes; /* their bytes: recvcount elements each */
 } nccl_slab_counters;
 
-/* Fills *counters for an ncclComm_t of this process. The four numbers are read one after another, not at one instant. */
+/* Fills *counters for an ncclComm_t of this process. The four numbers are read one after another, not at one
+ * instant. */
 nccl_slab_status nccl_slab_comm_counters(const void* comm, nccl_slab_counters* counters);
 
-/* The address of a function of the real NCCL that the drop-in serves, looking for it on first use (which loads it, and so
- * may block); NULL if there is none, and always NULL in the preload, which follows each caller to its own copy. */
+/* The address of a function of the real NCCL that the drop-in serves, looking for it on first use (which
+ * loads it, and so may block); NULL if there is none, and always NULL in the preload, which follows each
+ * caller to its own copy. */
 const void* nccl_slab_real_function(const char* name);
 
 #ifdef __cplusplus

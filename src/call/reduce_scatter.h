@@ -1,5 +1,5 @@
-// The call path after the ABI: verdict, plan, launch. Thread-safe for different communicators; calls of one communicator
-// are ordered by a lock of its own.
+// The call path after the ABI: verdict, plan, launch. Thread-safe for different communicators; calls of one
+// communicator are ordered by a lock of its own.
 #pragma once
 
 #include <memory>
@@ -12,12 +12,12 @@
 
 namespace nccl_slab::call {
 
-// Reason::none if the slab serves the request. Pure: a function of what all ranks share (the agreed verdict, count, type
-// and operation), never of pointers, alignment or streams.
+// Reason::none if the slab serves the request. Pure: a function of what all ranks share (the agreed verdict,
+// count, type and operation), never of pointers, alignment or streams.
 Reason verdict(const comm::Communicator& communicator, const Request& request);
 
-// Issues a request that verdict() admitted on its stream. The current device need not be the communicator's. Counts it in
-// the statistics.
+// Issues a request that verdict() admitted on its stream. The current device need not be the communicator's.
+// Counts it in the statistics.
 ncclResult_t launch(comm::Communicator& communicator, const Request& request);
 
 // Several requests of one group, after the real outermost ncclGroupEnd has succeeded; in the order given.

@@ -1,4 +1,5 @@
-// Request: the arguments of one ncclReduceScatter, as the program gave them. A value; nothing in it is checked yet.
+// Request: the arguments of one ncclReduceScatter, as the program gave them. A value; nothing in it is
+// checked yet.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
-// Communicator: our state of one rank of one communicator. Made by Creation, found through the registry by the real
-// ncclComm_t, shared with whoever uses it at the moment.
-// Thread safety: all members may be called from any thread; NCCL's own rule (one thread at a time issues operations of one
-// communicator) is not relied upon for memory safety.
+// Communicator: our state of one rank of one communicator. Made by Creation, found through the registry by
+// the real ncclComm_t, shared with whoever uses it at the moment. Thread safety: all members may be called
+// from any thread; NCCL's own rule (one thread at a time issues operations of one communicator) is not relied
+// upon for memory safety.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@
 
 namespace nccl_slab::comm {
 
-class Engine;      // the slab, its kernels' arguments and the streams' order; exists when the verdict is "use"
+class Engine;  // the slab, its kernels' arguments and the streams' order; exists when the verdict is "use"
 class Statistics;  // calls and bytes by path and reason
 
 class Communicator {
@@ -31,7 +31,8 @@ class Communicator {
 
   // False while the set-up runs. A non-blocking communicator reports ncclInProgress meanwhile.
   bool settled() const;
-  // Waits until settled; bounded by NCCL_SLAB_SETUP_TIMEOUT, after which the set-up itself settles on forwarding.
+  // Waits until settled; bounded by NCCL_SLAB_SETUP_TIMEOUT, after which the set-up itself settles on
+  // forwarding.
   void wait_settled() const;
   // Once settled: none if the slab serves this communicator, else why not. Before: Reason::setup_timeout.
   Reason verdict() const;
@@ -41,10 +42,11 @@ class Communicator {
 
   // Our asynchronous error, ncclSuccess while there is none. Shown to the user only.
   ncclResult_t async_error() const;
-  // Raises the abort word: our kernels leave. Called before the real abort, revoke, shrink with abort, ... runs.
+  // Raises the abort word: our kernels leave. Called before the real abort, revoke, shrink with abort, ...
+  // runs.
   void abort();
-  // Waits (bounded) until our operations have drained, says goodbye to the peers and frees the slab. Before the real
-  // finalize or destroy runs. Idempotent. After it the communicator forwards with Reason::ended.
+  // Waits (bounded) until our operations have drained, says goodbye to the peers and frees the slab. Before
+  // the real finalize or destroy runs. Idempotent. After it the communicator forwards with Reason::ended.
   void end();
 
   Engine* engine() const;  // null unless verdict() is none

@@ -1,7 +1,8 @@
-// Creation: one communicator while it is being created on this rank. The abi layer enters before the real creator runs and
-// hands over the real communicator when it has succeeded; the ranks then meet, agree and build the slab on a thread of
-// the creation, so that several creations of one application thread proceed together. Destroying a Creation that was not
-// begun (the real creator failed) closes its socket at once: the peers forward.
+// Creation: one communicator while it is being created on this rank. The abi layer enters before the real
+// creator runs and hands over the real communicator when it has succeeded; the ranks then meet, agree and
+// build the slab on a thread of the creation, so that several creations of one application thread proceed
+// together. Destroying a Creation that was not begun (the real creator failed) closes its socket at once: the
+// peers forward.
 #pragma once
 
 #include <memory>
@@ -18,8 +19,8 @@ class Creation {
   static std::unique_ptr<Creation> enter(const MeetingName& name);
   ~Creation();
 
-  // The real creator has succeeded: registers the communicator under `real` (registry.h) with the verdict pending and
-  // starts the set-up. `device` is the CUDA ordinal of this rank in this process.
+  // The real creator has succeeded: registers the communicator under `real` (registry.h) with the verdict
+  // pending and starts the set-up. `device` is the CUDA ordinal of this rank in this process.
   std::shared_ptr<Communicator> begin(ncclComm_t real, int rank, int nranks, int device);
 
  private:

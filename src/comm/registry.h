@@ -1,5 +1,5 @@
-// Registry: our state of each live ncclComm_t of this process. Thread-safe; look-ups take no lock that is held while
-// anything waits.
+// Registry: our state of each live ncclComm_t of this process. Thread-safe; look-ups take no lock that is
+// held while anything waits.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// SocketMeeting: the meeting of preloaded programs, over abstract Unix sockets on this host (see doc/meeting.md).
+// SocketMeeting: the meeting of preloaded programs, over abstract Unix sockets on this host (see
+// doc/meeting.md).
 //
 // Life: enter() before the real creator runs; find_ranks() after it succeeded; then the calls of Meeting;
 // destruction closes everything, also at any earlier point (a creator that failed, a communicator that

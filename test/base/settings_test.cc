@@ -19,7 +19,8 @@ Settings parse(std::map<std::string, std::string> environment, size_t complaints
   std::vector<std::string> complaints;
   Settings result = parse_settings(&from_fake, &complaints);
   EXPECT_EQ(complaints.size(), complaints_expected);
-  for (const std::string& complaint : complaints) EXPECT_NE(complaint.find("is not"), std::string::npos) << complaint;
+  for (const std::string& complaint : complaints)
+    EXPECT_NE(complaint.find("is not"), std::string::npos) << complaint;
   return result;
 }
 
