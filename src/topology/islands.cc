@@ -1,13 +1,17 @@
 #include "topology/islands.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <set>
 #include <utility>
 
 namespace nccl_slab::topology {
 namespace {
 
 using Members = std::vector<int>;
+
+const int kInsideIslands = PairLevels::farthest(PathClass::kNode);
 
 // Groups of `members` that are connected by pairs of which `joins` holds, in canonical order.
 template <typename Joins>
@@ -30,8 +34,8 @@ Partition connected(const Members& members, Joins joins) {
   return groups;
 }
 
-Partition connected_within(const PairLevels& levels, const Members& members, PathClass farthest) {
-  return connected(members, [&](int a, int b) { return levels.at(a, b) <= farthest; });
+Partition connected_within(const PairLevels& levels, const Members& members, int farthest) {
+  return connected(members, [&](int a, int b) { return levels.distance(a, b) <= farthest; });
 }
 
 bool all_single(const Partition& groups) {
@@ -39,7 +43,7 @@ bool all_single(const Partition& groups) {
 }
 
 Members all_members(const PairLevels& levels) {
-  Members members(static_cast<std::size_t>(levels.count));
+  Members members(static_cast<std::size_t>(levels.count()));
   std::iota(members.begin(), members.end(), 0);
   return members;
 }
@@ -51,14 +55,23 @@ bool unknown_matters(const PairLevels& levels, const Partition& groups) {
   return possible != groups;
 }
 
-IslandNode divide(const PairLevels& levels, Members members, PathClass farthest) {
+// The distances between members, farthest first.
+std::set<int, std::greater<>> distances(const PairLevels& levels, const Members& members) {
+  std::set<int, std::greater<>> found;
+  for (const int a : members)
+    for (const int b : members)
+      if (a != b) found.insert(levels.distance(a, b));
+  return found;
+}
+
+// Divides where something nearer than `farthest` holds some members together and not all.
+IslandNode divide(const PairLevels& levels, Members members, int farthest) {
   IslandNode node{std::move(members), {}};
-  for (int level = static_cast<int>(farthest); level >= static_cast<int>(PathClass::kNv); --level) {
-    const Partition groups = connected_within(levels, node.ranks, static_cast<PathClass>(level));
-    if (all_single(groups)) break;
+  for (const int nearer : distances(levels, node.ranks)) {
+    if (nearer > farthest) continue;
+    const Partition groups = connected_within(levels, node.ranks, nearer);
     if (groups.size() == 1) continue;
-    for (const Members& group : groups)
-      node.children.push_back(divide(levels, group, static_cast<PathClass>(level - 1)));
+    for (const Members& group : groups) node.children.push_back(divide(levels, group, nearer - 1));
     break;
   }
   return node;
@@ -73,16 +86,16 @@ std::string sizes(const Partition& partition) {
 }  // namespace
 
 std::optional<Partition> islands(const PairLevels& levels) {
-  if (levels.count == 0) return std::nullopt;
-  const Partition groups = connected_within(levels, all_members(levels), PathClass::kNode);
+  if (levels.count() == 0) return std::nullopt;
+  const Partition groups = connected_within(levels, all_members(levels), kInsideIslands);
   if (unknown_matters(levels, groups)) return std::nullopt;
   if (all_single(groups)) return Partition{all_members(levels)};
   return groups;
 }
 
 IslandNode island_tree(const PairLevels& levels) {
-  if (!islands(levels)) return flat_tree(levels.count);
-  return divide(levels, all_members(levels), PathClass::kNode);
+  if (!islands(levels)) return flat_tree(levels.count());
+  return divide(levels, all_members(levels), kInsideIslands);
 }
 
 PathClass joining_level(const PairLevels& levels, const IslandNode& node) {

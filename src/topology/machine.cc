@@ -23,6 +23,11 @@ PathClass path_of(const PciTree& tree, int a, int b) {
   return a < 0 || b < 0 ? PathClass::kUnknown : path_between(tree, a, b);
 }
 
+void take_path(const PciTree& tree, int a, int b, GpuPair* pair) {
+  pair->pcie = path_of(tree, a, b);
+  pair->bridges = a < 0 || b < 0 ? 0 : shared_bridges(tree, a, b);
+}
+
 std::vector<int> nodes_of(const Machine& machine, PciNode::Kind kind, std::size_t count) {
   std::vector<int> nodes;
   for (std::size_t device = 0; device < count; ++device)
@@ -54,14 +59,16 @@ std::vector<T> chosen_of(const std::vector<T>& all, const std::vector<int>& chos
 
 }  // namespace
 
-PairLevels::PairLevels(int devices)
-    : count(devices), level(static_cast<std::size_t>(devices * devices), PathClass::kUnknown) {
+PairLevels::PairLevels(int devices) : count_(devices), level_(static_cast<std::size_t>(devices * devices)) {
   for (int i = 0; i < devices; ++i) set(i, i, PathClass::kSelf);
 }
 
-void PairLevels::set(int a, int b, PathClass path) {
-  level[static_cast<std::size_t>(a * count + b)] = path;
-  level[static_cast<std::size_t>(b * count + a)] = path;
+void PairLevels::set(int a, int b, PathClass path, int bridges) {
+  level_[index(a, b)] = level_[index(b, a)] = {path, std::clamp(bridges, 0, kMostBridges - 1)};
+}
+
+bool PairLevels::has(PathClass path) const {
+  return std::any_of(level_.begin(), level_.end(), [&](const Level& level) { return level.path == path; });
 }
 
 Machine::Machine(int gpu_count)
@@ -76,20 +83,19 @@ PairLevels Machine::levels() const {
   PairLevels levels(gpu_count());
   for (int a = 0; a < gpu_count(); ++a)
     for (int b = 0; b < a; ++b) {
-      const bool linked = pair(a, b).nvlinks > 0 || pair(b, a).nvlinks > 0;
-      levels.set(a, b, linked ? PathClass::kNv : merge(pair(a, b).pcie, pair(b, a).pcie));
+      const GpuPair &there = pair(a, b), &back = pair(b, a);
+      const bool linked = there.nvlinks > 0 || back.nvlinks > 0;
+      levels.set(a, b, linked ? PathClass::kNv : merge(there.pcie, back.pcie),
+                 std::max(there.bridges, back.bridges));
     }
   return levels;
 }
 
 Answer Machine::pcie_only() const {
   const PairLevels all = levels();
-  const auto has = [&](PathClass path) {
-    return std::find(all.level.begin(), all.level.end(), path) != all.level.end();
-  };
   const bool linked = std::any_of(gpus.begin(), gpus.end(), [](const Gpu& gpu) { return gpu.nvlinks > 0; });
-  if (linked || has(PathClass::kNv)) return Answer::kNo;
-  return gpus.empty() || has(PathClass::kUnknown) ? Answer::kUnknown : Answer::kYes;
+  if (linked || all.has(PathClass::kNv)) return Answer::kNo;
+  return gpus.empty() || all.has(PathClass::kUnknown) ? Answer::kUnknown : Answer::kYes;
 }
 
 void take_paths_from_tree(Machine* machine) {
@@ -99,8 +105,7 @@ void take_paths_from_tree(Machine* machine) {
     machine->gpus[a].numa_node = numa_above(machine->tree, gpus[a]);
     for (std::size_t b = 0; b < gpus.size(); ++b)
       if (a != b)
-        machine->pair(static_cast<int>(a), static_cast<int>(b)).pcie =
-            path_of(machine->tree, gpus[a], gpus[b]);
+        take_path(machine->tree, gpus[a], gpus[b], &machine->pair(static_cast<int>(a), static_cast<int>(b)));
   }
   for (std::size_t nic = 0; nic < nics.size(); ++nic) {
     machine->nics[nic].to_gpu.clear();

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,7 +26,7 @@ struct Gpu {
   int numa_node = -1;           // -1: unknown, or the machine has none
   Link link{};
   int nvlinks = 0;  // links to GPUs and NVSwitches seen, also to ones that are not in the machine
-  Answer mig = Answer::kUnknown;
+  Answer mig = Answer::kUnknown, confidential = Answer::kUnknown;
 };
 
 struct Nic {
@@ -40,18 +41,38 @@ struct Nic {
 // One directed pair of GPUs.
 struct GpuPair {
   PathClass pcie = PathClass::kUnknown;
+  int bridges = 0;  // switches above both, see shared_bridges(); 0 also where the source shows no tree
   int nvlinks = 0;
   Answer p2p_read = Answer::kUnknown, p2p_write = Answer::kUnknown;  // the driver's word, which may be wrong
 };
 
-// Levels of all pairs of n devices, row by row; symmetric, with kSelf on the diagonal.
-struct PairLevels {
-  int count = 0;
-  std::vector<PathClass> level{};
-
+// Levels of all pairs of n devices; symmetric, with kSelf on the diagonal. Where switches hang below
+// switches, the number of switches above both devices tells pairs of one level apart.
+class PairLevels {
+ public:
   explicit PairLevels(int devices = 0);
-  PathClass at(int a, int b) const { return level[static_cast<std::size_t>(a * count + b)]; }
-  void set(int a, int b, PathClass path);
+
+  int count() const { return count_; }
+  PathClass at(int a, int b) const { return level_[index(a, b)].path; }
+  int bridges(int a, int b) const { return level_[index(a, b)].bridges; }
+  // Comparable distances: by level, then by shared switches.
+  int distance(int a, int b) const { return farthest(at(a, b)) - bridges(a, b); }
+  // The largest distance of a level.
+  static int farthest(PathClass path) { return (static_cast<int>(path) + 1) * kMostBridges; }
+
+  void set(int a, int b, PathClass path, int bridges = 0);
+  bool has(PathClass path) const;
+
+ private:
+  static constexpr int kMostBridges = 256;
+  struct Level {
+    PathClass path = PathClass::kUnknown;
+    int bridges = 0;
+  };
+  std::size_t index(int a, int b) const { return static_cast<std::size_t>(a * count_ + b); }
+
+  int count_;
+  std::vector<Level> level_;
 };
 
 class Machine {

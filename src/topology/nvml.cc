@@ -46,7 +46,13 @@ template <typename F>
 Answer mig_mode(F function, abi::Device device) {
   unsigned current = 0, pending = 0;
   if (!succeeds(function, device, &current, &pending)) return Answer::kUnknown;
-  return current == abi::kEnabled ? Answer::kYes : Answer::kNo;
+  return static_cast<int>(current) == abi::kEnabled ? Answer::kYes : Answer::kNo;
+}
+
+Answer confidential_mode(abi::GetConfidential function) {
+  abi::ConfidentialState state{};
+  if (!succeeds(function, &state)) return Answer::kUnknown;
+  return static_cast<int>(state.feature) == abi::kEnabled ? Answer::kYes : Answer::kNo;
 }
 
 int active_links(abi::GetLinkState function, abi::Device device) {
@@ -80,6 +86,7 @@ struct Nvml::Functions {
   abi::GetLinkState link = nullptr;
   abi::GetP2pStatus p2p = nullptr;
   abi::GetAncestor ancestor = nullptr;
+  abi::GetConfidential confidential = nullptr;
 
   ~Functions() {
     if (library) ::dlclose(library);
@@ -104,15 +111,19 @@ struct Nvml::Functions {
     find("nvmlDeviceGetNvLinkState", &link);
     find("nvmlDeviceGetP2PStatus", &p2p);
     find("nvmlDeviceGetTopologyCommonAncestor", &ancestor);
+    find("nvmlSystemGetConfComputeState", &confidential);
   }
 
-  void describe_gpu(abi::Device device, Gpu* gpu) const {
+  // By GPU, null for those that NVML does not know.
+  std::vector<abi::Device> devices_of(const Machine& machine) const;
+
+  void identify(abi::Device device, Gpu* gpu) const {
     gpu->uuid = text_by(uuid, device, abi::kUuidBytes);
     gpu->model = text_by(name, device, abi::kNameBytes);
     int major = 0, minor = 0;
     if (succeeds(capability, device, &major, &minor)) gpu->architecture = 10 * major + minor;
     gpu->mig = mig_mode(mig, device);
-    gpu->nvlinks = active_links(link, device);
+    gpu->confidential = confidential_mode(confidential);
   }
 
   // A link between the pair, through switches too, shows as P2P over NVLink; how many is of no interest to
@@ -156,19 +167,33 @@ std::vector<PciAddress> Nvml::gpus() const {
   return addresses;
 }
 
-void Nvml::describe(Machine* machine) const {
+std::vector<abi::Device> Nvml::Functions::devices_of(const Machine& machine) const {
   std::vector<abi::Device> devices;
-  for (Gpu& gpu : machine->gpus) {
+  for (const Gpu& gpu : machine.gpus) {
     abi::Device device = nullptr;
-    if (gpu.pci && !succeeds(functions_->by_pci, to_string(*gpu.pci).c_str(), &device)) device = nullptr;
-    devices.push_back(device);
-    if (device) functions_->describe_gpu(device, &gpu);
+    const bool found = gpu.pci && succeeds(by_pci, to_string(*gpu.pci).c_str(), &device);
+    devices.push_back(found ? device : nullptr);
   }
-  for (int a = 0; a < machine->gpu_count(); ++a)
-    for (int b = 0; b < machine->gpu_count(); ++b) {
-      const auto from = devices[static_cast<std::size_t>(a)], to = devices[static_cast<std::size_t>(b)];
-      if (from && to && from != to) functions_->describe_pair(from, to, &machine->pair(a, b));
-    }
+  return devices;
+}
+
+void Nvml::identify(Machine* machine) const {
+  const std::vector<abi::Device> devices = functions_->devices_of(*machine);
+  for (std::size_t i = 0; i < devices.size(); ++i)
+    if (devices[i]) functions_->identify(devices[i], &machine->gpus[i]);
+}
+
+void Nvml::describe(Machine* machine) const {
+  identify(machine);
+  const std::vector<abi::Device> devices = functions_->devices_of(*machine);
+  for (std::size_t a = 0; a < devices.size(); ++a) {
+    if (!devices[a]) continue;
+    machine->gpus[a].nvlinks = active_links(functions_->link, devices[a]);
+    for (std::size_t b = 0; b < devices.size(); ++b)
+      if (devices[b] && devices[a] != devices[b])
+        functions_->describe_pair(devices[a], devices[b],
+                                  &machine->pair(static_cast<int>(a), static_cast<int>(b)));
+  }
 }
 
 }  // namespace nccl_slab::topology

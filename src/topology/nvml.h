@@ -19,8 +19,9 @@ class Nvml {
   // Addresses of all GPUs, in NVML's order, which is nvidia-smi's.
   std::vector<PciAddress> gpus() const;
 
-  // Fills UUID, model, architecture, MIG mode, NVLinks and P2P status of the machine's GPUs whose address is
-  // known, and the PCIe paths that are still unknown.
+  // Fills UUID, model, architecture, MIG and confidential mode of the machine's GPUs whose address is known.
+  void identify(Machine* machine) const;
+  // The same, and NVLinks, P2P status, and the PCIe paths that are still unknown.
   void describe(Machine* machine) const;
 
  private:

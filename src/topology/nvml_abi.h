@@ -33,6 +33,10 @@ struct PciInfo {  // nvmlPciInfo_t, as of nvmlDeviceGetPciInfo_v3
   char bus_id[32];
 };
 
+struct ConfidentialState {  // nvmlConfComputeSystemState_t
+  unsigned environment, feature, tools_mode;
+};
+
 using Init = Return (*)();                                                // nvmlInit_v2
 using Shutdown = Return (*)();                                            // nvmlShutdown
 using GetCount = Return (*)(unsigned* count);                             // nvmlDeviceGetCount_v2
@@ -45,5 +49,7 @@ using GetMigMode = Return (*)(Device device, unsigned* current, unsigned* pendin
 using GetLinkState = Return (*)(Device device, unsigned link, int* active);            // ..GetNvLinkState
 using GetP2pStatus = Return (*)(Device from, Device to, P2pIndex, P2pStatus* status);  // ..GetP2PStatus
 using GetAncestor = Return (*)(Device a, Device b, TopologyLevel* level);  // ..GetTopologyCommonAncestor
+
+using GetConfidential = Return (*)(ConfidentialState* state);  // nvmlSystemGetConfComputeState
 
 }  // namespace nccl_slab::topology::nvml_abi

@@ -40,6 +40,18 @@ PathClass path_between(const PciTree& tree, int a, int b) {
   }
 }
 
+int shared_bridges(const PciTree& tree, int a, int b) {
+  int bridges = 0;
+  for (int node = common_ancestor(tree, a, b); node >= 0; node = tree[static_cast<std::size_t>(node)].parent)
+    if (tree[static_cast<std::size_t>(node)].kind == PciNode::Kind::kBridge) ++bridges;
+  return bridges;
+}
+
+double gigabytes_per_second(const Link& link) {
+  const double coding = link.speed > 5 ? 128.0 / 130.0 : 0.8;
+  return link.speed * coding * link.width / 8;
+}
+
 int find_device(const PciTree& tree, PciNode::Kind kind, int device) {
   const auto found = std::find_if(tree.begin(), tree.end(), [&](const PciNode& node) {
     return node.kind == kind && node.device == device;

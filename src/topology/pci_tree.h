@@ -21,6 +21,9 @@ struct Link {
   bool operator==(const Link&) const = default;
 };
 
+// Gigabytes per second each way, after line coding and before packet headers; 0: unknown.
+double gigabytes_per_second(const Link& link);
+
 struct PciNode {
   enum class Kind { kHost, kNuma, kHostBridge, kBridge, kGpu, kNic, kOther };
 
@@ -36,6 +39,9 @@ using PciTree = std::vector<PciNode>;
 
 // REQUIRES: a and b are indices of the tree.
 PathClass path_between(const PciTree& tree, int a, int b);
+
+// How many bridges lie above both: of two pairs at PXB, the one that shares more is nearer.
+int shared_bridges(const PciTree& tree, int a, int b);
 
 // Index of the GPU's or NIC's node, -1 if it is not in the tree.
 int find_device(const PciTree& tree, PciNode::Kind kind, int device);

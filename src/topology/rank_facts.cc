@@ -33,6 +33,7 @@ void set_gpu(const Gpu& gpu, RankFacts* facts) {
   facts->architecture = gpu.architecture;
   facts->numa_node = gpu.numa_node;
   facts->mig = gpu.mig;
+  facts->confidential = gpu.confidential;
 }
 
 void set_peers(const Machine& machine, int rank, RankFacts* facts) {
@@ -40,6 +41,7 @@ void set_peers(const Machine& machine, int rank, RankFacts* facts) {
   for (int peer = 0; peer < std::min(machine.gpu_count(), kMaxRanks); ++peer) {
     PeerFacts& way = facts->peers[static_cast<std::size_t>(peer)];
     way.path = levels.at(rank, peer);
+    way.bridges = static_cast<std::uint8_t>(levels.bridges(rank, peer));
     way.p2p_read = machine.pair(rank, peer).p2p_read;
     way.p2p_write = machine.pair(rank, peer).p2p_write;
   }

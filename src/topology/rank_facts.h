@@ -21,6 +21,7 @@ inline constexpr int kMaxRanks = 8;  // of one slab
 // What one rank knows of its way to another.
 struct PeerFacts {
   PathClass path = PathClass::kUnknown;
+  std::uint8_t bridges = 0;               // switches above both GPUs
   Answer peer_access = Answer::kUnknown;  // cudaDeviceCanAccessPeer from this rank's GPU to the peer's
   Answer p2p_read = Answer::kUnknown, p2p_write = Answer::kUnknown;  // NVML
 };

@@ -151,7 +151,9 @@ std::string sentence(const Verdict& verdict) {
 PairLevels levels_between(Facts all) {
   PairLevels levels(count_of(all));
   for (int rank = 0; rank < count_of(all); ++rank)
-    for (int peer = 0; peer < rank; ++peer) levels.set(rank, peer, level_between(all, rank, peer));
+    for (int peer = 0; peer < rank; ++peer)
+      levels.set(rank, peer, level_between(all, rank, peer),
+                 std::max<int>(toward(all, rank, peer).bridges, toward(all, peer, rank).bridges));
   return levels;
 }
 

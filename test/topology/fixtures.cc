@@ -40,7 +40,7 @@ Machine permuted(const Machine& machine, const std::vector<int>& order) {
 
 PairLevels levels_from(const std::vector<std::string>& rows) {
   PairLevels levels(static_cast<int>(rows.size()));
-  for (int row = 0; row < levels.count; ++row) {
+  for (int row = 0; row < levels.count(); ++row) {
     std::istringstream words(rows[static_cast<std::size_t>(row)]);
     std::string word;
     for (int column = 0; words >> word; ++column)

@@ -39,7 +39,7 @@ const Expect kExpect[] = {
     {"8x-a6000-nvlink-pairs-nics.txt", kNo, kFour, 8, 2, "2 {0,1,2,3}{4,5,6,7}"},
     {"8x-h100-nvswitch-ibm-vpc.xml", kNo, kEight, 8, 8, "0"},
     {"8x-h100-topo-mp-nics.txt", kYes, kFour, 8, 12, "1 {0,1,2,3}{4,5,6,7}"},
-    {"8x-hygon-dcu-dual-socket-rccl.xml", kYes, kFour, 8, 6, "1 {0,1,2,3}{4,5,6,7}"},
+    {"8x-hygon-dcu-dual-socket-rccl.xml", kYes, kFour, 8, 6, "2 {0,1,2,3}{4,5,6,7}"},
     {"8x-k80-flat-phb.txt", kYes, kEight, 8, 0, "0"},
     {"8x-nv12-nvswitch-aws-p4.txt", kNo, kEight, 8, 0, "0"},
     {"8x-p40-two-switches-one-root-nic.txt", kYes, kEight, 8, 1, "1 {0,1,2,3}{4,5,6,7}"},

@@ -1,0 +1,55 @@
+#include "topology/emulated_paths.h"
+
+#include <dlfcn.h>
+
+#include <string>
+
+#include "device/emulated/emulated.h"
+
+namespace nccl_slab::topology {
+namespace {
+
+struct Queries {
+  int (*device)(const char* pci) = nullptr;  // ordinal in the machine description, -1: unknown
+  decltype(&::nccl_slab_emulated_path) path = nullptr;
+};
+
+Queries find_queries() {
+  Queries queries;
+  queries.device = reinterpret_cast<int (*)(const char*)>(::dlsym(RTLD_DEFAULT, "nccl_slab_emulated_device"));
+  queries.path = reinterpret_cast<decltype(queries.path)>(::dlsym(RTLD_DEFAULT, "nccl_slab_emulated_path"));
+  return queries;
+}
+
+// Ordinals by GPU; empty if one is not of the emulated machine.
+std::vector<int> ordinals_of(const Machine& machine, const Queries& queries) {
+  std::vector<int> ordinals;
+  for (const Gpu& gpu : machine.gpus) {
+    const int ordinal = gpu.pci ? queries.device(to_string(*gpu.pci).c_str()) : -1;
+    if (ordinal < 0) return {};
+    ordinals.push_back(ordinal);
+  }
+  return ordinals;
+}
+
+PathClass path_between(const Queries& queries, int a, int b) {
+  const char* const word = queries.path(a, b);
+  return word ? parse_path(word).value_or(PathClass::kUnknown) : PathClass::kUnknown;
+}
+
+}  // namespace
+
+bool take_emulated_paths(Machine* machine) {
+  const Queries queries = find_queries();
+  if (!queries.device || !queries.path) return false;
+  const std::vector<int> ordinals = ordinals_of(*machine, queries);
+  if (ordinals.empty()) return false;
+  for (int a = 0; a < machine->gpu_count(); ++a)
+    for (int b = 0; b < machine->gpu_count(); ++b)
+      machine->pair(a, b).pcie =
+          path_between(queries, ordinals[static_cast<std::size_t>(a)], ordinals[static_cast<std::size_t>(b)]);
+  machine->source = "the emulated machine";
+  return true;
+}
+
+}  // namespace nccl_slab::topology
