@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 #include "options.h"
@@ -37,7 +37,8 @@ std::vector<pid_t> fork_ranks(const Options& options, RankBoard* board) {
   std::vector<pid_t> ranks;
   for (int rank = 0; rank < options.ranks; ++rank) {
     const pid_t child = fork();
-    if (child == 0) _exit(run_rank(options, board, rank));
+    if (child == 0)
+      std::exit(run_rank(options, board, rank));  // not _exit: what was preloaded may report at exit
     ranks.push_back(child);
   }
   return ranks;

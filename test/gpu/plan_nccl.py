@@ -30,13 +30,16 @@ _FORWARDED_BY_TYPES = frozenset({"datatype", "operation"})
 
 
 def own_programs(places: Places, environment: Environment, ranks: tuple[int, ...]) -> list[Step]:
+    """Ranks all on one GPU, or one on each."""
     steps = []
     for name in OWN_PROGRAMS:
         program = places.built(name)
         missing = _missing(places, program, name)
         for count in ranks:
+            if environment.devices > 1 and count > environment.devices:
+                continue
             plain = environment.given_nccl(count)
-            command = [str(program), "--ranks", str(count), "--devices", str(environment.devices)]
+            command = [str(program), "--ranks", str(count)] + (["--same-device"] if environment.devices == 1 else [])
             steps.append(Step(f"programs/{name} n={count} plain", command, 90, plain, missing=missing))
             for transport in ("peer", "host"):
                 slab = plain | environment.preload(places.preload(), transport)

@@ -41,27 +41,32 @@ def descendants(spared: str = "") -> set[int]:
     return {pid for pid in found if not (spared and living[pid][1].startswith(spared))}
 
 
-def end_all(spared: str = "") -> int:
-    """Kills our descendants until none is left, for at most five seconds; returns how many there were."""
+def end_all(kept: set[int], spared: str = "") -> int:
+    """Kills our descendants but `kept` until none is left, for at most five seconds; returns how many there were."""
     ended: set[int] = set()
     for _ in range(50):
-        targets = descendants(spared)
+        targets = descendants(spared) - kept
         if not targets:
             break
         for pid in targets:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+            _kill(pid)
         ended |= targets
         time.sleep(0.1)
-    _reap()
+    _reap(ended)
     return len(ended)
 
 
-def _reap() -> None:
+def _kill(pid: int) -> None:
     try:
-        while os.waitpid(-1, os.WNOHANG)[0] != 0:
-            pass
-    except ChildProcessError:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
         pass
+
+
+def _reap(pids: set[int]) -> None:
+    """Of those only that became our children; whoever started others waits for them."""
+    for pid in pids:
+        try:
+            os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            pass

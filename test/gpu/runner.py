@@ -8,7 +8,7 @@ import subprocess
 import time
 
 from mps import PROCESS_NAME, Mps
-from processes import adopt_orphans, end_all
+from processes import adopt_orphans, descendants, end_all
 from step import Outcome, Step, skipped
 
 
@@ -19,15 +19,17 @@ class Runner:
         self._work = work
         self._mps = mps
         self._deadline = deadline
+        self._others: set[int] = set()  # processes that are not ours to end
 
     def __enter__(self):
         adopt_orphans()
+        self._others = descendants()
         self._mps.start()
         return self
 
     def __exit__(self, *_):
         self._mps.stop()
-        end_all()
+        end_all(self._others)
 
     def run(self, step: Step) -> Outcome:
         if step.missing:
@@ -71,6 +73,8 @@ class Runner:
             try:
                 return child.wait(limit)
             except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
                 return None
 
     def _judge(self, step: Step, folder: pathlib.Path, status: int | None) -> Outcome:
@@ -88,12 +92,12 @@ class Runner:
         return Outcome(step.name, "failed" if complaints else "passed", "; ".join(complaints))
 
     def _clean_up(self, outcome: Outcome, status: int | None) -> None:
-        left_behind = end_all(spared=PROCESS_NAME)
+        left_behind = end_all(self._others, spared=PROCESS_NAME)
         if left_behind and outcome.state == "passed":
             outcome.state, outcome.reason = "failed", f"left {left_behind} processes behind"
         if left_behind or status is None or status < 0:
             self._mps.stop()
-            end_all()
+            end_all(self._others)
             self._mps.start()
 
     def _last_line(self, step: Step) -> str:

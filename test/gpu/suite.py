@@ -32,8 +32,18 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--budget", metavar="SECONDS", type=float, default=3600, help="end tidily after this time")
     parser.add_argument("--devices", metavar="K", type=int, help="GPUs to use; rank r runs on GPU r modulo K (default: all)")
     parser.add_argument("--no-mps", action="store_true", help="do not start the Multi-Process Service")
+    parser.add_argument("--rehearse", action="store_true",
+                        help="NCCL programs and benchmark on the emulated machine and its NCCL (out/emu); needs no GPU")
     parser.add_argument("--dry-run", action="store_true", help="print the plan and run nothing")
     return parser.parse_args()
+
+
+def places_of(arguments: argparse.Namespace) -> Places:
+    if not arguments.rehearse:
+        return Places(arguments.nccl)
+    arguments.no_build = arguments.no_mps = True
+    arguments.devices = 1
+    return Places(str(ROOT / "out" / "emu" / "lib" / "emulated"), flavour="emu")
 
 
 def count_devices() -> int:
@@ -78,7 +88,7 @@ def print_plan(steps: list[Step]) -> None:
 def main() -> int:
     arguments = parse()
     deadline = time.monotonic() + arguments.budget
-    places = Places(arguments.nccl)
+    places = places_of(arguments)
     if arguments.dry_run:
         print_plan([step for step in plan(arguments, places) if wanted(step, arguments)])
         return 0
