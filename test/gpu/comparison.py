@@ -1,7 +1,7 @@
-"""Compares the results of one program run plain and with the slab. A program writes rank<r>.json: `cases`, each with a name
-and either a digest (inputs are exactly summable, so any right sum has the same bits) or the largest and the mean error
-against fp64 with the bound that the rounding contract gives; and `calls`, its reduce-scatter calls that the slab should
-take."""
+"""Compares the results of one program run plain and with the slab. A program writes rank<r>.json: `cases`,
+each with a name and either a digest (inputs are exactly summable, so any right sum has the same bits) or the
+largest and the mean error against fp64 with the bound that the rounding contract gives; and `calls`, its
+reduce-scatter calls that the slab should take."""
 
 import json
 import math

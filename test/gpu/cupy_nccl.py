@@ -24,7 +24,9 @@ def reduce_scatter(communicator, rank: int, ranks: int, count: int) -> dict:
     shard = cupy.full(count, cupy.nan, dtype=cupy.float32)
     stream = cupy.cuda.Stream(non_blocking=True)
     cupy.cuda.Device().synchronize()
-    communicator.reduceScatter(values.data.ptr, shard.data.ptr, count, nccl.NCCL_FLOAT32, nccl.NCCL_SUM, stream.ptr)
+    communicator.reduceScatter(
+        values.data.ptr, shard.data.ptr, count, nccl.NCCL_FLOAT32, nccl.NCCL_SUM, stream.ptr
+    )
     stream.synchronize()
     return {"name": f"cupy {count}", "digest": hashlib.sha256(shard.get().tobytes()).hexdigest()}
 

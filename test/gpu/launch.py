@@ -1,6 +1,7 @@
-"""Starts the ranks of a program on this machine, as torchrun does with its variables, but so that several ranks may share a
-GPU: with --separate-hosts every rank tells NCCL another host name, which lets any NCCL version accept that (over sockets).
-Ends all ranks when one fails. Usage: launch.py RANKS [--separate-hosts] -- PROGRAM [ARGUMENT...]"""
+"""Starts the ranks of a program on this machine, as torchrun does with its variables, but so that several
+ranks may share a GPU: with --separate-hosts every rank tells NCCL another host name, which lets any NCCL
+version accept that (over sockets). Ends all ranks when one fails. Usage: launch.py RANKS [--separate-hosts]
+-- PROGRAM [ARGUMENT...]"""
 
 import argparse
 import os
@@ -52,8 +53,10 @@ def main() -> int:
     parser.add_argument("program", nargs="+")
     arguments = parser.parse_args()
     port = free_port()
-    ranks = [subprocess.Popen(arguments.program, env=rank_variables(rank, arguments, port))
-             for rank in range(arguments.ranks)]
+    ranks = [
+        subprocess.Popen(arguments.program, env=rank_variables(rank, arguments, port))
+        for rank in range(arguments.ranks)
+    ]
     status = wait_for(ranks)
     return status if status >= 0 else 128 - status
 

@@ -1,5 +1,6 @@
-"""The Multi-Process Service in a private folder: without it, kernels of several processes on one GPU take turns and every
-flag round trip costs milliseconds. It must be restarted after a client was killed, since it may then refuse new ones."""
+"""The Multi-Process Service in a private folder: without it, kernels of several processes on one GPU take
+turns and every flag round trip costs milliseconds. It must be restarted after a client was killed, since it
+may then refuse new ones."""
 
 import os
 import pathlib
@@ -40,8 +41,15 @@ class Mps:
         if self._folder is None:
             return
         try:
-            subprocess.run([_CONTROL], input=b"quit -t 1\n", env=os.environ | self.variables(), timeout=15,
-                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+            subprocess.run(
+                [_CONTROL],
+                input=b"quit -t 1\n",
+                env=os.environ | self.variables(),
+                timeout=15,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                check=False,
+            )
         except subprocess.TimeoutExpired:
             pass
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -1,5 +1,6 @@
-"""Where the suite finds what was built (out/cuda, else build/cuda) and what it was given to compare with (--nccl DIR:
-lib/libnccl.so.2 and bin/*_perf, of NCCL 2.30.3 or newer, since older ones refuse two ranks on one GPU)."""
+"""Where the suite finds what was built (out/cuda, else build/cuda) and what it was given to compare with
+(--nccl DIR: lib/libnccl.so.2 and bin/*_perf, of NCCL 2.30.3 or newer, since older ones refuse two ranks on
+one GPU)."""
 
 import pathlib
 import shutil

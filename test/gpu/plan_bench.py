@@ -1,5 +1,5 @@
-"""Steps that measure: ncclReduceScatter plain and with the slab, over peer memory and over host memory. Ranks that share a GPU
-measure protocol and launch cost over peer memory, and real PCIe traffic over host memory."""
+"""Steps that measure: ncclReduceScatter plain and with the slab, over peer memory and over host memory. Ranks
+that share a GPU measure protocol and launch cost over peer memory, and real PCIe traffic over host memory."""
 
 import json
 import pathlib
@@ -17,27 +17,65 @@ _NCCL_WAY = {"peer": {}, "host": {"NCCL_P2P_DISABLE": "1"}}
 
 def steps(places: Places, environment: Environment, ranks: tuple[int, ...], quick: bool) -> list[Step]:
     program = places.built("reduce_scatter_bench")
-    missing = ("no libnccl given (--nccl DIR)" if places.real_nccl() is None else
-               "reduce_scatter_bench is not built" if program is None else
-               "" if places.preload() else "libnccl-slab.so is not built")
+    missing = (
+        "no libnccl given (--nccl DIR)"
+        if places.real_nccl() is None
+        else (
+            "reduce_scatter_bench is not built"
+            if program is None
+            else "" if places.preload() else "libnccl-slab.so is not built"
+        )
+    )
     found = []
     for transport in ("host", "peer"):
         for count in ranks:
             for mode in ("graph",) if quick else ("graph", "eager"):
-                found += _pair(places, environment, str(program), transport, count, mode,
-                               QUICK_SIZES if quick else SIZES, missing)
+                found += _pair(
+                    places,
+                    environment,
+                    str(program),
+                    transport,
+                    count,
+                    mode,
+                    QUICK_SIZES if quick else SIZES,
+                    missing,
+                )
     return found
 
 
-def _pair(places: Places, environment: Environment, program: str, transport: str, ranks: int, mode: str, sizes: str,
-          missing: str) -> list[Step]:
+def _pair(
+    places: Places,
+    environment: Environment,
+    program: str,
+    transport: str,
+    ranks: int,
+    mode: str,
+    sizes: str,
+    missing: str,
+) -> list[Step]:
     plain = environment.given_nccl(ranks) | _NCCL_WAY[transport]
     slab = environment.given_nccl(ranks) | environment.preload(places.preload(), transport)
     pair = []
     for label, variables, check in (("nccl", plain, None), ("slab", slab, _slab_only)):
-        command = [program, "--ranks", str(ranks), "--devices", str(environment.devices), "--sizes", sizes, f"--{mode}",
-                   "--label", f"{label} {transport}", "--json", "{dir}/bench.json", "--limit", "55"]
-        pair.append(Step(f"bench/{transport} n={ranks} {mode} {label}", command, 60, variables, check, missing))
+        command = [
+            program,
+            "--ranks",
+            str(ranks),
+            "--devices",
+            str(environment.devices),
+            "--sizes",
+            sizes,
+            f"--{mode}",
+            "--label",
+            f"{label} {transport}",
+            "--json",
+            "{dir}/bench.json",
+            "--limit",
+            "55",
+        ]
+        pair.append(
+            Step(f"bench/{transport} n={ranks} {mode} {label}", command, 60, variables, check, missing)
+        )
     return pair
 
 
@@ -58,7 +96,10 @@ def table(measurements: list[dict]) -> str:
         for row in measured["rows"]:
             key = (transport, measured["dtype"], measured["mode"], measured["ranks"], row["bytes"])
             cells.setdefault(key, {})[label] = row["median_us"]
-    lines = ["| transport | type | mode | ranks | shard bytes | NCCL us | slab us | ratio |", "|---|---|---|---|---|---|---|---|"]
+    lines = [
+        "| transport | type | mode | ranks | shard bytes | NCCL us | slab us | ratio |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for key, cell in sorted(cells.items()):
         nccl, slab = cell.get("nccl"), cell.get("slab")
         ratio = f"{nccl / slab:.2f}" if nccl and slab else ""

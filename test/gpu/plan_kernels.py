@@ -17,7 +17,9 @@ def build() -> Step:
 def unit_tests(places: Places) -> list[Step]:
     """GoogleTest programs of the cuda build that need a GPU and no arguments."""
     names = ("gpu_kernels",)
-    return [Step(f"kernels/{name}", [str(found)], limit_s=60) for name in names if (found := places.built(name))]
+    return [
+        Step(f"kernels/{name}", [str(found)], limit_s=60) for name in names if (found := places.built(name))
+    ]
 
 
 def rank_suite(places: Places, environment: Environment, ranks: tuple[int, ...]) -> list[Step]:
@@ -27,18 +29,37 @@ def rank_suite(places: Places, environment: Environment, ranks: tuple[int, ...])
         for algorithm in ALGORITHMS:
             for transport in TRANSPORTS:
                 command = [str(program), "--ranks", str(count), "--algo", algorithm, "--transport", transport]
-                steps.append(Step(f"kernels/ranks n={count} {algorithm} {transport}", command, limit_s=60,
-                                  variables=environment.nccl(),
-                                  missing="" if program else "gpu_rank_suite is not built"))
+                steps.append(
+                    Step(
+                        f"kernels/ranks n={count} {algorithm} {transport}",
+                        command,
+                        limit_s=60,
+                        variables=environment.nccl(),
+                        missing="" if program else "gpu_rank_suite is not built",
+                    )
+                )
     return steps
 
 
 def sanitizer(places: Places) -> list[Step]:
-    """Ranks as threads of one process. The tool runs beside MPS: a checked client must not share a server with others."""
+    """Ranks as threads of one process. The tool runs beside MPS: a checked client must not share a server
+    with others."""
     program = places.built("gpu_rank_suite")
     tool = "compute-sanitizer"
-    command = [tool, "--tool", "memcheck", "--error-exitcode", "9", "--leak-check", "no", str(program),
-               "--ranks", "2", "--threads", "--small"]
+    command = [
+        tool,
+        "--tool",
+        "memcheck",
+        "--error-exitcode",
+        "9",
+        "--leak-check",
+        "no",
+        str(program),
+        "--ranks",
+        "2",
+        "--threads",
+        "--small",
+    ]
     missing = "" if program else "gpu_rank_suite is not built"
     if not missing and not _on_path(tool):
         missing = f"{tool} is not on the PATH"
@@ -47,4 +68,5 @@ def sanitizer(places: Places) -> list[Step]:
 
 def _on_path(tool: str) -> bool:
     import shutil
+
     return shutil.which(tool) is not None or pathlib.Path(f"/usr/local/cuda/bin/{tool}").is_file()

@@ -1,5 +1,6 @@
-"""Steps that run NCCL programs on the libnccl given with --nccl, plain and then with the slab: this project's own test
-programs, which check themselves, and nccl-tests, one process per rank through MPI since ranks may share a GPU."""
+"""Steps that run NCCL programs on the libnccl given with --nccl, plain and then with the slab: this project's
+own test programs, which check themselves, and nccl-tests, one process per rank through MPI since ranks may
+share a GPU."""
 
 import pathlib
 import re
@@ -39,13 +40,51 @@ def own_programs(places: Places, environment: Environment, ranks: tuple[int, ...
             if environment.devices > 1 and count > environment.devices:
                 continue
             plain = environment.given_nccl(count)
-            command = [str(program), "--ranks", str(count)] + (["--same-device"] if environment.devices == 1 else [])
+            command = [str(program), "--ranks", str(count)] + (
+                ["--same-device"] if environment.devices == 1 else []
+            )
             steps.append(Step(f"programs/{name} n={count} plain", command, 90, plain, missing=missing))
             for transport in ("peer", "host"):
                 slab = plain | environment.preload(places.preload(), transport)
-                steps.append(Step(f"programs/{name} n={count} slab {transport}", command, 90, slab,
-                                  check=lambda folder, _: slab_statistics.complaints(folder, 1), missing=missing))
+                steps.append(
+                    Step(
+                        f"programs/{name} n={count} slab {transport}",
+                        command,
+                        90,
+                        slab,
+                        check=lambda folder, _: slab_statistics.complaints(folder, 1),
+                        missing=missing,
+                    )
+                )
     return steps
+
+
+def default_verdict(places: Places, environment: Environment) -> list[Step]:
+    """Without NCCL_SLAB_FORCE the slab keeps out of the way of NVLink, and of ranks that share a GPU."""
+    program = places.built("reduce_scatter_bench")
+    reason = "same_gpu" if environment.devices == 1 else "nvlink"
+    variables = environment.given_nccl(2) | environment.preload(places.preload()) | {"NCCL_SLAB_FORCE": "0"}
+    command = [
+        str(program),
+        "--ranks",
+        "2",
+        "--devices",
+        str(environment.devices),
+        "--sizes",
+        "64K",
+        "--repeats",
+        "1",
+    ]
+    return [
+        Step(
+            f"programs/default forwards {reason}",
+            command,
+            60,
+            variables,
+            check=lambda folder, _: slab_statistics.forwarded_only(folder, reason),
+            missing=_missing(places, program, "reduce_scatter_bench"),
+        )
+    ]
 
 
 def nccl_tests(places: Places, environment: Environment, ranks: int) -> list[Step]:
@@ -54,11 +93,26 @@ def nccl_tests(places: Places, environment: Environment, ranks: int) -> list[Ste
         program, mpirun = places.nccl_test(test), places.mpirun()
         missing = _missing(places, program, test) or ("" if mpirun else "no mpirun")
         plain = environment.given_nccl(ranks) | _mpi_variables(environment)
-        command = [str(mpirun), "-np", str(ranks), "--oversubscribe", "--mca", "btl", "self,vader", "--mca", "pml", "ob1",
-                   str(program), *options.split()]
+        command = [
+            str(mpirun),
+            "-np",
+            str(ranks),
+            "--oversubscribe",
+            "--mca",
+            "btl",
+            "self,vader",
+            "--mca",
+            "pml",
+            "ob1",
+            str(program),
+            *options.split(),
+        ]
         before = Step(f"nccl-tests/{name} plain", command, 60, plain, check=_no_wrong, missing=missing)
         slab = plain | environment.preload(places.preload())
-        steps += [before, Step(f"nccl-tests/{name} slab", command, 60, slab, check=_checks(test, options), missing=missing)]
+        steps += [
+            before,
+            Step(f"nccl-tests/{name} slab", command, 60, slab, check=_checks(test, options), missing=missing),
+        ]
     return steps
 
 
@@ -85,9 +139,11 @@ def _no_wrong(_: pathlib.Path, log: str) -> list[str]:
 
 def _checks(test: str, options: str) -> Check:
     """All calls of reduce_scatter_perf must be the slab's, unless the step is about other types and operations."""
+
     def check(folder: pathlib.Path, log: str) -> list[str]:
         if test != "reduce_scatter_perf":
             return _no_wrong(folder, log)
         allowed = _FORWARDED_BY_TYPES if "all" in options.split() else frozenset()
         return _no_wrong(folder, log) + slab_statistics.complaints(folder, 1, allowed)
+
     return check

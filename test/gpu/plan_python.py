@@ -15,18 +15,37 @@ PYTORCH_PROGRAMS = ("torch_reduce_scatter", "torch_fsdp2", "torch_buckets", "tor
 
 def launch(program: str, ranks: int, separate_hosts: bool) -> list[str]:
     hosts = ["--separate-hosts"] if separate_hosts else []
-    return [sys.executable, str(HERE / "launch.py"), str(ranks), *hosts, "--", sys.executable, str(HERE / f"{program}.py"),
-            "{dir}"]
+    return [
+        sys.executable,
+        str(HERE / "launch.py"),
+        str(ranks),
+        *hosts,
+        "--",
+        sys.executable,
+        str(HERE / f"{program}.py"),
+        "{dir}",
+    ]
 
 
-def pair(name: str, command: list[str], ranks: int, plain: dict[str, str], slab: dict[str, str], missing: str) -> list[Step]:
+def pair(
+    name: str, command: list[str], ranks: int, plain: dict[str, str], slab: dict[str, str], missing: str
+) -> list[Step]:
     before = Step(f"{name} n={ranks} plain", command, limit_s=100, variables=plain, missing=missing)
 
     def check(folder: pathlib.Path, _: str) -> list[str]:
         return compare(folder.parent / before.folder, folder, ranks)
 
-    return [before, Step(f"{name} n={ranks} slab", command, limit_s=100, variables=plain | slab, check=check,
-                         missing=missing)]
+    return [
+        before,
+        Step(
+            f"{name} n={ranks} slab",
+            command,
+            limit_s=100,
+            variables=plain | slab,
+            check=check,
+            missing=missing,
+        ),
+    ]
 
 
 def _absent(module: str) -> str:
@@ -40,15 +59,25 @@ def pytorch(places: Places, environment: Environment, ranks: tuple[int, ...]) ->
     for program in PYTORCH_PROGRAMS:
         for count in ranks:
             command = launch(program, count, separate_hosts=count > environment.devices)
-            steps += pair(f"pytorch/{program}", command, count, environment.nccl(),
-                          environment.preload(places.preload()), missing)
+            steps += pair(
+                f"pytorch/{program}",
+                command,
+                count,
+                environment.nccl(),
+                environment.preload(places.preload()),
+                missing,
+            )
     return steps
 
 
 def loaders(places: Places, environment: Environment) -> list[Step]:
     """Programs that open NCCL themselves and look its functions up in the handle: they need our libnccl.so.2."""
     ranks, real, drop_in = 4, places.real_nccl(), places.drop_in()
-    missing = "no libnccl given (--nccl DIR)" if real is None else "" if drop_in else "our libnccl.so.2 is not built"
+    missing = (
+        "no libnccl given (--nccl DIR)"
+        if real is None
+        else "" if drop_in else "our libnccl.so.2 is not built"
+    )
     plain = environment.given_nccl(ranks) | {"VLLM_NCCL_SO_PATH": str(real), "LD_PRELOAD": str(real)}
     slab = environment.preload(drop_in, nccl_lib=str(real)) | {"VLLM_NCCL_SO_PATH": str(drop_in)}
     steps = []

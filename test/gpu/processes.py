@@ -1,5 +1,6 @@
-"""Ends whatever a step left behind. A step's grandchildren may sit in process groups of their own (mpirun does that), so
-they are found through their ancestry: orphans come to us, the subreaper, and stay our descendants."""
+"""Ends whatever a step left behind. A step's grandchildren may sit in process groups of their own (mpirun
+does that), so they are found through their ancestry: orphans come to us, the subreaper, and stay our
+descendants."""
 
 import ctypes
 import os
@@ -42,7 +43,8 @@ def descendants(spared: str = "") -> set[int]:
 
 
 def end_all(kept: set[int], spared: str = "") -> int:
-    """Kills our descendants but `kept` until none is left, for at most five seconds; returns how many there were."""
+    """Kills our descendants but `kept` until none is left, for at most five seconds; returns how many
+    there were."""
     ended: set[int] = set()
     for _ in range(50):
         targets = descendants(spared) - kept

@@ -1,5 +1,5 @@
-"""Results: what a test program writes for comparison.py, one file per rank. Exactly summable cases are kept as a digest of
-their bits, others as their distance from fp64 and from what the rounding contract allows."""
+"""Results: what a test program writes for comparison.py, one file per rank. Exactly summable cases are kept
+as a digest of their bits, others as their distance from fp64 and from what the rounding contract allows."""
 
 import hashlib
 import json
@@ -36,11 +36,20 @@ class Results:
         """`result` within `bound` of the reference; its error is dominated by other things than the reduction."""
         self._near(name, result, reference, torch.full_like(reference, bound), mean_counts=False)
 
-    def _near(self, name: str, result: torch.Tensor, reference: torch.Tensor, bound: torch.Tensor, mean_counts: bool) -> None:
+    def _near(
+        self, name: str, result: torch.Tensor, reference: torch.Tensor, bound: torch.Tensor, mean_counts: bool
+    ) -> None:
         error = (result.double() - reference).abs()
         excess = (error - bound).max().item()
-        self._cases.append({"name": name, "max_error": error.max().item(), "mean_error": error.mean().item(),
-                            "mean_counts": mean_counts, "excess": excess if excess == excess else float("inf")})
+        self._cases.append(
+            {
+                "name": name,
+                "max_error": error.max().item(),
+                "mean_error": error.mean().item(),
+                "mean_counts": mean_counts,
+                "excess": excess if excess == excess else float("inf"),
+            }
+        )
 
     def save(self) -> None:
         self._path.write_text(json.dumps({"cases": self._cases, "calls": self.calls}))

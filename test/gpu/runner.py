@@ -1,5 +1,5 @@
-"""Runs steps one after another. A step that outlives its limit is killed with all that it started, MPS is restarted, and
-the next step runs. Nothing that a step does stops the suite."""
+"""Runs steps one after another. A step that outlives its limit is killed with all that it started, MPS is
+restarted, and the next step runs. Nothing that a step does stops the suite."""
 
 import os
 import pathlib
@@ -13,7 +13,8 @@ from step import Outcome, Step, skipped
 
 
 class Runner:
-    """`work` gets one folder and one log per step; `deadline` (monotonic seconds) ends the suite early but tidily."""
+    """`work` gets one folder and one log per step; `deadline` (monotonic seconds) ends the suite early
+    but tidily."""
 
     def __init__(self, work: pathlib.Path, mps: Mps, deadline: float):
         self._work = work
@@ -65,8 +66,13 @@ class Runner:
                 log.write(f"# {name}={fill(value)}\n".encode())
             log.flush()
             try:
-                child = subprocess.Popen([fill(word) for word in step.command], env=variables, stdout=log,
-                                         stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+                child = subprocess.Popen(
+                    [fill(word) for word in step.command],
+                    env=variables,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    stdin=subprocess.DEVNULL,
+                )
             except OSError as error:
                 log.write(f"{error}\n".encode())
                 return 127

@@ -1,5 +1,6 @@
-"""Reads what the slab says it did (NCCL_SLAB_STATS_FILE, one JSON list of communicators per process) and complains unless it
-took every call that it could. A test that only compares results would also pass if everything had been forwarded."""
+"""Reads what the slab says it did (NCCL_SLAB_STATS_FILE, one JSON list of communicators per process) and
+complains unless it took every call that it could. A test that only compares results would also pass if
+everything had been forwarded."""
 
 import dataclasses
 import json
@@ -35,10 +36,13 @@ def read(folder: pathlib.Path) -> Taken:
 
 
 def complaints(folder: pathlib.Path, least_calls: int, allowed: frozenset[str] = frozenset()) -> list[str]:
-    """`allowed`: further reasons that are right for what the step does, e.g. datatype for a test of all data types."""
+    """`allowed`: further reasons that are right for what the step does, e.g. datatype for a test of all
+    data types."""
     taken = read(folder)
     found = []
-    wrong = {reason: calls for reason, calls in taken.forwarded.items() if reason not in ALWAYS_FORWARDED | allowed}
+    wrong = {
+        reason: calls for reason, calls in taken.forwarded.items() if reason not in ALWAYS_FORWARDED | allowed
+    }
     if wrong:
         found.append(f"forwarded {wrong}")
     if taken.slab_calls < least_calls:

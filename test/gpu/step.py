@@ -1,4 +1,5 @@
-"""Step and Outcome: what the GPU suite runs and what came of it. Plain values; the plan makes steps, the runner outcomes."""
+"""Step and Outcome: what the GPU suite runs and what came of it. Plain values; the plan makes steps, the
+runner outcomes."""
 
 import dataclasses
 import pathlib
@@ -21,7 +22,8 @@ Check = Callable[[pathlib.Path, str], list[str]]
 
 @dataclasses.dataclass
 class Step:
-    """One command with a hard limit. `{dir}` in its arguments and variables is the folder that the step may fill."""
+    """One command with a hard limit. `{dir}` in its arguments and variables is the folder that the step
+    may fill."""
 
     name: str
     command: list[str]

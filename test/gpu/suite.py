@@ -1,5 +1,5 @@
-"""The GPU suite (tools/gpu-test): plans the steps for this machine, runs them one after another and reports. Every step has a
-hard limit, and none stops the others. The last line is 'N passed, N failed, N skipped'."""
+"""The GPU suite (tools/gpu-test): plans the steps for this machine, runs them one after another and reports.
+Every step has a hard limit, and none stops the others. The last line is 'N passed, N failed, N skipped'."""
 
 import argparse
 import fnmatch
@@ -23,17 +23,30 @@ from summary import Summary
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tools/gpu-test", description=__doc__)
-    parser.add_argument("--nccl", metavar="DIR", help="a real NCCL >= 2.30.3 (lib/) and nccl-tests (bin/) to compare with")
+    parser.add_argument(
+        "--nccl", metavar="DIR", help="a real NCCL >= 2.30.3 (lib/) and nccl-tests (bin/) to compare with"
+    )
     parser.add_argument("--quick", action="store_true", help="fewer numbers of ranks and sizes")
     parser.add_argument("--build", action="store_true", help="build first even if out/cuda is there")
     parser.add_argument("--no-build", action="store_true", help="never build")
-    parser.add_argument("--out", metavar="DIR", default=str(ROOT / "out" / "gpu-test"), help="folder for the report")
-    parser.add_argument("--only", metavar="PATTERNS", default="*", help="step names, e.g. 'kernels/*,pytorch/*'")
-    parser.add_argument("--budget", metavar="SECONDS", type=float, default=3600, help="end tidily after this time")
-    parser.add_argument("--devices", metavar="K", type=int, help="GPUs to use; rank r runs on GPU r modulo K (default: all)")
+    parser.add_argument(
+        "--out", metavar="DIR", default=str(ROOT / "out" / "gpu-test"), help="folder for the report"
+    )
+    parser.add_argument(
+        "--only", metavar="PATTERNS", default="*", help="step names, e.g. 'kernels/*,pytorch/*'"
+    )
+    parser.add_argument(
+        "--budget", metavar="SECONDS", type=float, default=3600, help="end tidily after this time"
+    )
+    parser.add_argument(
+        "--devices", metavar="K", type=int, help="GPUs to use; rank r runs on GPU r modulo K (default: all)"
+    )
     parser.add_argument("--no-mps", action="store_true", help="do not start the Multi-Process Service")
-    parser.add_argument("--rehearse", action="store_true",
-                        help="NCCL programs and benchmark on the emulated machine and its NCCL (out/emu); needs no GPU")
+    parser.add_argument(
+        "--rehearse",
+        action="store_true",
+        help="NCCL programs and benchmark on the emulated machine and its NCCL (out/emu); needs no GPU",
+    )
     parser.add_argument("--dry-run", action="store_true", help="print the plan and run nothing")
     return parser.parse_args()
 
@@ -48,7 +61,9 @@ def places_of(arguments: argparse.Namespace) -> Places:
 
 def count_devices() -> int:
     try:
-        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=30, check=True).stdout
+        listed = subprocess.run(
+            ["nvidia-smi", "-L"], capture_output=True, text=True, timeout=30, check=True
+        ).stdout
     except (OSError, subprocess.SubprocessError):
         return 0
     return sum(line.startswith("GPU ") for line in listed.splitlines())
@@ -61,6 +76,7 @@ def plan(arguments: argparse.Namespace, places: Places) -> list[Step]:
         *plan_kernels.unit_tests(places),
         *plan_kernels.rank_suite(places, environment, (2, 4) if quick else (2, 3, 4, 5, 8)),
         *plan_nccl.own_programs(places, environment, (4,) if quick else (2, 4, 8)),
+        *plan_nccl.default_verdict(places, environment),
         *plan_python.pytorch(places, environment, (4,) if quick else (2, 4)),
         *plan_python.loaders(places, environment),
         *plan_nccl.nccl_tests(places, environment, ranks=4),

@@ -1,5 +1,6 @@
-"""What the suite leaves behind: few files, rewritten after every step, so that a run that is cut off still says what it
-found. summary.json (outcomes), steps.log (every step's output, shortened), bench.json and bench.md (measurements)."""
+"""What the suite leaves behind: few files, rewritten after every step, so that a run that is cut off still
+says what it found. summary.json (outcomes), steps.log (every step's output, shortened), bench.json and
+bench.md (measurements)."""
 
 import dataclasses
 import json
@@ -23,21 +24,26 @@ class Summary:
         self.outcomes.append(outcome)
         print(_line(outcome), flush=True)
         self._append_log(outcome, log)
-        self._write("summary.json", json.dumps([dataclasses.asdict(each) for each in self.outcomes], indent=1))
+        self._write(
+            "summary.json", json.dumps([dataclasses.asdict(each) for each in self.outcomes], indent=1)
+        )
         measurements = plan_bench.collect(self._work)
         if measurements:
             self._write("bench.json", json.dumps(measurements))
             self._write("bench.md", plan_bench.table(measurements))
 
     def counts(self) -> dict[str, int]:
-        return {state: sum(outcome.state == state for outcome in self.outcomes) for state in ("passed", "failed", "skipped")}
+        return {
+            state: sum(outcome.state == state for outcome in self.outcomes)
+            for state in ("passed", "failed", "skipped")
+        }
 
     def _append_log(self, outcome: Outcome, log: pathlib.Path) -> None:
         if outcome.state == "skipped" or not log.exists():
             return
         text = log.read_text(errors="replace")
         if len(text) > _LOG_LIMIT:
-            text = text[:_LOG_LIMIT // 3] + "\n[...]\n" + text[-_LOG_LIMIT * 2 // 3:]
+            text = text[: _LOG_LIMIT // 3] + "\n[...]\n" + text[-_LOG_LIMIT * 2 // 3 :]
         with open(self._out / "steps.log", "a") as steps:
             steps.write(f"==== {_line(outcome)}\n{text}\n")
 
@@ -48,4 +54,6 @@ class Summary:
 
 
 def _line(outcome: Outcome) -> str:
-    return f"{outcome.state:8} {outcome.seconds:6.1f} s  {outcome.name}" + (f"  ({outcome.reason})" if outcome.reason else "")
+    return f"{outcome.state:8} {outcome.seconds:6.1f} s  {outcome.name}" + (
+        f"  ({outcome.reason})" if outcome.reason else ""
+    )

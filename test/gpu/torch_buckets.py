@@ -1,6 +1,6 @@
-"""Gradient buckets as data-parallel training reduces them: DDP itself (all-reduce, which the slab leaves to NCCL), sharded
-buckets reduced asynchronously while others are being filled, and a coalesced group of reductions. All numbers are whole.
-Usage: under launch.py, with the folder for the results."""
+"""Gradient buckets as data-parallel training reduces them: DDP itself (all-reduce, which the slab leaves to
+NCCL), sharded buckets reduced asynchronously while others are being filled, and a coalesced group of
+reductions. All numbers are whole. Usage: under launch.py, with the folder for the results."""
 
 import torch
 import torch.distributed as dist
@@ -25,10 +25,14 @@ def ddp_step(rank: Rank) -> None:
 
 def sharded_buckets(rank: Rank, dtype: torch.dtype, iteration: int) -> None:
     """Every bucket is in flight before the first is waited for; the shards are gathered again, as ZeRO does."""
-    inputs = [rank.contributions(count, dtype, seed=iteration * 10 + number, whole=True)[rank.rank]
-              for number, count in enumerate(BUCKETS)]
+    inputs = [
+        rank.contributions(count, dtype, seed=iteration * 10 + number, whole=True)[rank.rank]
+        for number, count in enumerate(BUCKETS)
+    ]
     shards = [torch.full((count,), float("nan"), dtype=dtype, device=rank.device) for count in BUCKETS]
-    works = [dist.reduce_scatter_tensor(shard, source, async_op=True) for shard, source in zip(shards, inputs)]
+    works = [
+        dist.reduce_scatter_tensor(shard, source, async_op=True) for shard, source in zip(shards, inputs)
+    ]
     rank.results.calls += len(works)
     for number, (work, shard) in enumerate(zip(works, shards)):
         work.wait()
@@ -38,8 +42,13 @@ def sharded_buckets(rank: Rank, dtype: torch.dtype, iteration: int) -> None:
 
 
 def coalesced(rank: Rank) -> None:
-    inputs = [rank.contributions(count, torch.bfloat16, seed=500 + count, whole=True)[rank.rank] for count in BUCKETS]
-    shards = [torch.full((count,), float("nan"), dtype=torch.bfloat16, device=rank.device) for count in BUCKETS]
+    inputs = [
+        rank.contributions(count, torch.bfloat16, seed=500 + count, whole=True)[rank.rank]
+        for count in BUCKETS
+    ]
+    shards = [
+        torch.full((count,), float("nan"), dtype=torch.bfloat16, device=rank.device) for count in BUCKETS
+    ]
     with dist._coalescing_manager(device=rank.device):
         for shard, source in zip(shards, inputs):
             dist.reduce_scatter_tensor(shard, source)

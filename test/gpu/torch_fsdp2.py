@@ -1,6 +1,6 @@
-"""FSDP2 training steps: a linear model over whole numbers, whose gradients any right reduction gets bit for bit, and an MLP in
-mixed precision, compared with the same model trained unsharded. Each with FSDP2's default (average) and with sum forced.
-Usage: under launch.py, with the folder for the results."""
+"""FSDP2 training steps: a linear model over whole numbers, whose gradients any right reduction gets bit for
+bit, and an MLP in mixed precision, compared with the same model trained unsharded. Each with FSDP2's default
+(average) and with sum forced. Usage: under launch.py, with the folder for the results."""
 
 import torch
 from torch import nn

@@ -1,6 +1,6 @@
-"""The reduction loop of optimizers that partition gradients: a stream of its own, two flat buffers filled in turn while the
-other is being reduced, contributions divided beforehand, and every so often a second communicator in between. Whole numbers.
-Usage: under launch.py, with the folder for the results."""
+"""The reduction loop of optimizers that partition gradients: a stream of its own, two flat buffers filled in
+turn while the other is being reduced, contributions divided beforehand, and every so often a second
+communicator in between. Whole numbers. Usage: under launch.py, with the folder for the results."""
 
 import torch
 import torch.distributed as dist

@@ -1,5 +1,5 @@
-"""What every PyTorch test program does first and last: join the group that launch.py described, pick the device, save the
-results. The programs know nothing of the slab."""
+"""What every PyTorch test program does first and last: join the group that launch.py described, pick the
+device, save the results. The programs know nothing of the slab."""
 
 import os
 import sys
@@ -19,7 +19,8 @@ class Rank:
         self.results = Results(folder, self.rank)
 
     def contributions(self, count: int, dtype: torch.dtype, seed: int, whole: bool) -> torch.Tensor:
-        """Row r is the input of rank r; every rank can make all rows. Whole numbers are small enough to add exactly."""
+        """Row r is the input of rank r; every rank can make all rows. Whole numbers are small enough
+        to add exactly."""
         source = torch.Generator(self.device).manual_seed(seed)
         shape = (self.ranks, self.ranks * count)
         if whole:
@@ -29,7 +30,7 @@ class Rank:
     def own_columns(self, contributions: torch.Tensor) -> torch.Tensor:
         """The columns that this rank's shard is the sum of, in fp64."""
         count = contributions.shape[1] // self.ranks
-        return contributions[:, self.rank * count:(self.rank + 1) * count].double()
+        return contributions[:, self.rank * count : (self.rank + 1) * count].double()
 
 
 def run(program: Callable[[Rank], None]) -> None:

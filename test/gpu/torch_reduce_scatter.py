@@ -1,5 +1,5 @@
-"""reduce_scatter_tensor in three types, sum and average, whole and random numbers, odd sizes, in place, and replayed from a
-graph. Usage: under launch.py, with the folder for the results."""
+"""reduce_scatter_tensor in three types, sum and average, whole and random numbers, odd sizes, in place, and
+replayed from a graph. Usage: under launch.py, with the folder for the results."""
 
 import torch
 import torch.distributed as dist
@@ -27,7 +27,11 @@ def one_call(rank: Rank, count: int, dtype: torch.dtype, operation, whole: bool,
     inputs = rank.contributions(count, dtype, seed=count, whole=whole)
     mine = inputs[rank.rank].clone()
     first = rank.rank * count
-    output = mine[first:first + count] if in_place else torch.full((count,), float("nan"), dtype=dtype, device=rank.device)
+    output = (
+        mine[first : first + count]
+        if in_place
+        else torch.full((count,), float("nan"), dtype=dtype, device=rank.device)
+    )
     dist.reduce_scatter_tensor(output, mine, op=operation)
     rank.results.calls += 1
     name = f"{dtype} {count} {operation} whole={whole} in_place={in_place}"

@@ -1,4 +1,6 @@
-"""The GPU suite's own parts: it must notice wrong bits, wrong errors and forwarded calls, and survive steps that hang."""
+"""The GPU suite's own parts: it must notice wrong bits, wrong errors and forwarded calls, and survive steps
+that hang."""
+
 import json
 import pathlib
 import sys
@@ -27,13 +29,20 @@ def write_statistics(folder, slab_calls, forwarded):
 
 class ComparisonTest(unittest.TestCase):
     def test_accepts_equal_bits_and_smaller_errors(self):
-        self.assertEqual(comparison.compare_rank([EXACT, ROUNDED], [EXACT, ROUNDED | {"mean_error": 0.05}], ""), [])
+        self.assertEqual(
+            comparison.compare_rank([EXACT, ROUNDED], [EXACT, ROUNDED | {"mean_error": 0.05}], ""), []
+        )
 
     def test_notices_other_bits(self):
         self.assertEqual(len(comparison.compare_rank([EXACT], [EXACT | {"digest": "b"}], "")), 1)
 
     def test_notices_errors_beyond_the_bound_or_above_nccl_or_not_finite(self):
-        for change in ({"excess": 1e-9}, {"mean_error": 0.2}, {"excess": float("inf")}, {"mean_error": float("nan")}):
+        for change in (
+            {"excess": 1e-9},
+            {"mean_error": 0.2},
+            {"excess": float("inf")},
+            {"mean_error": float("nan")},
+        ):
             self.assertEqual(len(comparison.compare_rank([ROUNDED], [ROUNDED | change], "")), 1, change)
 
     def test_notices_missing_cases_and_missing_ranks(self):
@@ -94,8 +103,12 @@ class BenchTableTest(unittest.TestCase):
     def test_puts_both_libraries_into_one_line(self):
         rows = [{"bytes": 4096, "median_us": 8.0}]
         measured = {"dtype": "bf16", "mode": "graph", "ranks": 2}
-        table = plan_bench.table([measured | {"label": "nccl host", "rows": rows},
-                                  measured | {"label": "slab host", "rows": [{"bytes": 4096, "median_us": 4.0}]}])
+        table = plan_bench.table(
+            [
+                measured | {"label": "nccl host", "rows": rows},
+                measured | {"label": "slab host", "rows": [{"bytes": 4096, "median_us": 4.0}]},
+            ]
+        )
         self.assertIn("| host | bf16 | graph | 2 | 4096 | 8.00 | 4.00 | 2.00 |", table)
 
 
