@@ -50,10 +50,11 @@ class Job:
         expect(self.good and self.report["ok"], f"{self.name}: the program failed")
 
     def run(self, plain, count, dtype):
-        command = [OUT / "bin" / "nccl-slab", "run", "--machine", MACHINE, *(["--plain"] if plain else []), "--", PROGRAM,
+        # The counters' file that the command makes goes when the job ends; env puts one of ours in its place.
+        command = [OUT / "bin" / "nccl-slab", "run", "--machine", MACHINE, *(["--plain"] if plain else []), "--",
+                   "env", f"NCCL_SLAB_MACHINE_STATE={self.folder / 'links'}", PROGRAM,
                    "--ranks", str(RANKS), "--sizes", str(count), "--dtypes", dtype, "--json", self.folder / "report"]
-        environment = {**os.environ, "NCCL_SLAB_MACHINE_STATE": str(self.folder / "links"),
-                       "NCCL_SLAB_STATS_FILE": str(self.folder / "statistics.%p")}
+        environment = {**os.environ, "NCCL_SLAB_STATS_FILE": str(self.folder / "statistics.%p")}
         try:
             done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True, timeout=JOB_LIMIT, check=False)
