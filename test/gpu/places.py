@@ -52,3 +52,11 @@ class Places:
         """The one that lies beside the given tests, which were built for it; else the machine's."""
         own = self.nccl / "mpi" / "mpirun" if self.nccl else None
         return str(own) if own and own.is_file() else shutil.which("mpirun")
+
+    def missing_for_nccl(self, program: pathlib.Path | None, name: str) -> str:
+        """Why a program that runs on the given NCCL, plain and with the slab, cannot run; empty if it can."""
+        if self.real_nccl() is None:
+            return "no libnccl given (--nccl DIR)"
+        if program is None:
+            return f"{name} is not built"
+        return "" if self.preload() else "libnccl-slab.so is not built"

@@ -11,7 +11,8 @@ import time
 
 import plan_bench
 import plan_kernels
-import plan_nccl
+import plan_nccl_tests
+import plan_programs
 import plan_python
 from environment import Environment
 from mps import Mps
@@ -70,16 +71,17 @@ def count_devices() -> int:
 
 
 def plan(arguments: argparse.Namespace, places: Places) -> list[Step]:
-    environment = Environment(places, arguments.devices or max(1, count_devices()))
+    devices = arguments.devices or max(1, count_devices())
+    environment = Environment(places, devices)
     quick = arguments.quick
     return [
         *plan_kernels.unit_tests(places),
         *plan_kernels.rank_suite(places, environment, (2, 4) if quick else (2, 3, 4, 5, 8)),
-        *plan_nccl.own_programs(places, environment, (4,) if quick else (2, 4, 8)),
-        *plan_nccl.default_verdict(places, environment),
+        *plan_programs.own_programs(places, environment, (4,) if quick else (2, 4, 8)),
+        *plan_programs.default_verdict(places, environment),
         *plan_python.pytorch(places, environment, (4,) if quick else (2, 4)),
         *plan_python.loaders(places, environment),
-        *plan_nccl.nccl_tests(places, environment, ranks=4),
+        *plan_nccl_tests.nccl_tests(places, environment, ranks=4 if devices == 1 else min(4, devices)),
         *plan_bench.steps(places, environment, (2, 8) if quick else (2, 4, 8), quick),
         *plan_kernels.sanitizer(places),
     ]

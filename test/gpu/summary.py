@@ -6,7 +6,7 @@ import dataclasses
 import json
 import pathlib
 
-import plan_bench
+import bench_table
 from step import Outcome
 
 _LOG_LIMIT = 24_000  # characters of one step's log; its beginning and its end
@@ -27,10 +27,10 @@ class Summary:
         self._write(
             "summary.json", json.dumps([dataclasses.asdict(each) for each in self.outcomes], indent=1)
         )
-        measurements = plan_bench.collect(self._work)
+        measurements = bench_table.collect(self._work)
         if measurements:
             self._write("bench.json", json.dumps(measurements))
-            self._write("bench.md", plan_bench.table(measurements))
+            self._write("bench.md", bench_table.table(measurements))
 
     def counts(self) -> dict[str, int]:
         return {

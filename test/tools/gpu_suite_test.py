@@ -9,8 +9,8 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "gpu"))
+import bench_table  # noqa: E402
 import comparison  # noqa: E402
-import plan_bench  # noqa: E402
 import slab_statistics  # noqa: E402
 from mps import Mps  # noqa: E402
 from processes import descendants  # noqa: E402
@@ -101,15 +101,16 @@ class RunnerTest(unittest.TestCase):
 
 class BenchTableTest(unittest.TestCase):
     def test_puts_both_libraries_into_one_line(self):
-        rows = [{"bytes": 4096, "median_us": 8.0}]
         measured = {"dtype": "bf16", "mode": "graph", "ranks": 2}
-        table = plan_bench.table(
+        row = {"bytes": 4096, "median_us": 8.0, "min_us": 7.0, "max_us": 9.0}
+        table = bench_table.table(
             [
-                measured | {"label": "nccl host", "rows": rows},
-                measured | {"label": "slab host", "rows": [{"bytes": 4096, "median_us": 4.0}]},
+                measured | {"label": "nccl host", "rows": [row]},
+                measured
+                | {"label": "slab host", "rows": [row | {"median_us": 4.0, "min_us": 4.0, "max_us": 5.0}]},
             ]
         )
-        self.assertIn("| host | bf16 | graph | 2 | 4096 | 8.00 | 4.00 | 2.00 |", table)
+        self.assertIn("| host | bf16 | graph | 2 | 4096 | 8.00 | 4.00 |  | 2.00 | 25% |", table)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,57 @@
+"""Steps that run this project's NCCL programs, which check themselves and know nothing of the slab, on the libnccl
+given with --nccl: plain, and with the slab over each transport."""
+
+import pathlib
+
+import slab_statistics
+from environment import Environment
+from places import Places
+from step import Step
+
+PROGRAMS = ("rank_suite", "reduce_scatter_table")
+TRANSPORTS = ("peer", "host")
+
+
+def own_programs(places: Places, environment: Environment, ranks: tuple[int, ...]) -> list[Step]:
+    """Ranks all on one GPU, or one on each."""
+    one_gpu = environment.devices == 1
+    steps = []
+    for name in PROGRAMS:
+        for count in ranks:
+            if one_gpu or count <= environment.devices:
+                steps += _program(places, environment, name, count, ["--same-device"] if one_gpu else [])
+    return steps
+
+
+def _program(
+    places: Places, environment: Environment, name: str, ranks: int, options: list[str]
+) -> list[Step]:
+    program = places.built(name)
+    missing = places.missing_for_nccl(program, name)
+    command = [str(program), "--ranks", str(ranks), *options]
+    plain = environment.given_nccl(ranks)
+    steps = [Step(f"programs/{name} n={ranks} plain", command, 90, plain, missing=missing)]
+    for transport in TRANSPORTS:
+        slab = plain | environment.preload(places.preload(), transport)
+        label = f"programs/{name} n={ranks} slab {transport}"
+        steps.append(Step(label, command, 90, slab, _all_taken, missing))
+    return steps
+
+
+def _all_taken(folder: pathlib.Path, _: str) -> list[str]:
+    return slab_statistics.complaints(folder, 1)
+
+
+def default_verdict(places: Places, environment: Environment) -> list[Step]:
+    """Without NCCL_SLAB_FORCE the slab keeps out of the way of NVLink, and of ranks that share a GPU."""
+    program = places.built("reduce_scatter_bench")
+    missing = places.missing_for_nccl(program, "reduce_scatter_bench")
+    reason = "same_gpu" if environment.devices == 1 else "nvlink"
+    variables = environment.given_nccl(2) | environment.preload(places.preload()) | {"NCCL_SLAB_FORCE": "0"}
+    options = f"--ranks 2 --devices {environment.devices} --sizes 64K --repeats 1"
+
+    def check(folder: pathlib.Path, _: str) -> list[str]:
+        return slab_statistics.forwarded_only(folder, reason)
+
+    command = [str(program), *options.split()]
+    return [Step(f"programs/default forwards {reason}", command, 60, variables, check, missing)]
