@@ -20,7 +20,7 @@ struct NumberType {
   bool is_float() const { return digits > 0; }
   // Half the distance between 1 and the next number: the largest relative error of one rounding.
   double unit_roundoff() const;
-  // The distance between neighbours around that value.
+  // The distance between neighbours around that value, which is finite.
   double ulp(double value) const;
 };
 
@@ -30,7 +30,7 @@ const NumberType& type_named(const std::string& name);
 // Floating point: to nearest even. Integers: the value must fit.
 void encode(const NumberType& type, double value, void* into);
 double decode(const NumberType& type, const void* from);
-// One rounding to the type.
+// One rounding to the type, which is a floating-point one.
 double rounded(const NumberType& type, double value);
 
 }  // namespace programs

@@ -1,8 +1,6 @@
 // See pattern.h. The mixing function is splitmix64's finalizer.
 #include "pattern.h"
 
-#include <cmath>
-
 namespace programs {
 
 uint64_t mixed(uint64_t seed, int rank, size_t index) {
@@ -17,8 +15,9 @@ double random_value(const NumberType& type, uint64_t seed, int rank, size_t inde
   // magnitudes.
   const int digits = type.digits < 24 ? type.digits : 24;
   const uint64_t word = mixed(seed, rank, index);
-  const auto whole = static_cast<double>(word >> (64 - digits - 1));
-  return std::ldexp(whole - std::ldexp(1.0, digits), -digits - static_cast<int>(word & 3));
+  const auto whole = static_cast<int64_t>(word >> (64 - digits - 1)) - (int64_t{1} << digits);
+  return static_cast<double>(whole) /
+         static_cast<double>(int64_t{1} << (digits + static_cast<int>(word & 3)));
 }
 
 double whole_value(const NumberType& type, uint64_t seed, int rank, size_t index) {

@@ -81,31 +81,33 @@ class RoundRun {
                          send.begin() + static_cast<std::ptrdiff_t>(own_shard()),
                          send.begin() + static_cast<std::ptrdiff_t>(own_shard() + shard_bytes_))
                    : receive_.download();
-    for (size_t i = 0; i < round_.count; ++i)
-      check_element(figures, seed, i, &result[i * round_.type->bytes]);
+    Contributions inputs{std::vector<double>(static_cast<size_t>(member_.ranks))};
+    for (size_t i = 0; i < round_.count; ++i) {
+      for (int rank = 0; rank < member_.ranks; ++rank)
+        inputs.of_rank[static_cast<size_t>(rank)] =
+            random_value(*round_.type, seed, rank, static_cast<size_t>(member_.rank) * round_.count + i);
+      figures.add(check_element(inputs, &result[i * round_.type->bytes]));
+    }
     figures.guards_intact = send_.guards_intact() && receive_.guards_intact();
     figures.send_intact = is_send_intact(send);
     return figures;
   }
 
-  void check_element(RoundFigures& figures, uint64_t seed, size_t index, const unsigned char* bytes) const {
+  RoundFigures check_element(const Contributions& inputs, const unsigned char* bytes) const {
     const NumberType& type = *round_.type;
-    Contributions inputs;
-    for (int rank = 0; rank < member_.ranks; ++rank)
-      inputs.of_rank.push_back(
-          random_value(type, seed, rank, static_cast<size_t>(member_.rank) * round_.count + index));
     const double exact = inputs.sum();
     const double magnitude = std::max(inputs.magnitude(), type.ulp(0));
     const double error = std::fabs(decode(type, bytes) - exact);
-    const double ring_error = std::fabs(ring_result(type, inputs, member_.rank) - exact);
-    if (is_poison(bytes)) ++figures.untouched;
-    if (!(error <= error_bound(type, inputs.of_rank.size(), magnitude))) ++figures.outside_bound;
     RoundFigures one;
     one.elements = 1;
+    one.untouched = is_poison(bytes) ? 1 : 0;
+    one.outside_bound =
+        error <= error_bound(type, inputs.of_rank.size(), magnitude) ? 0 : 1;  // NaN is outside
     one.worst_ulp = error / type.ulp(exact);
     one.worst_relative = one.total_relative = error / magnitude;
-    one.ring_worst_relative = one.ring_total_relative = ring_error / magnitude;
-    figures.add(one);
+    one.ring_worst_relative = one.ring_total_relative =
+        std::fabs(ring_result(type, inputs, member_.rank) - exact) / magnitude;
+    return one;
   }
 
   bool is_poison(const unsigned char* bytes) const {
