@@ -18,6 +18,7 @@ bool take_scale(ncclComm_t comm, Request* request) {
   if (!operation || operation->type != request->type) return false;
   request->scale.kind = operation->factor ? Scale::Kind::kHost : Scale::Kind::kDevice;
   request->scale.value = operation->factor.value_or(1.0);
+  request->scale.device = operation->device;
   return true;
 }
 

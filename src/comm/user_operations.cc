@@ -54,8 +54,8 @@ std::optional<double> convert(const void* scalar, ncclDataType_t type) {
 }  // namespace
 
 UserOperation describe_factor(const void* scalar, ncclDataType_t type, ncclScalarResidence_t residence) {
-  const bool on_host = residence == ncclScalarHostImmediate && scalar != nullptr;
-  return {type, on_host ? convert(scalar, type) : std::nullopt};
+  if (residence != ncclScalarHostImmediate) return {type, std::nullopt, scalar};
+  return {type, scalar == nullptr ? std::nullopt : convert(scalar, type), nullptr};
 }
 
 void keep_user_operation(ncclComm_t comm, ncclRedOp_t number, UserOperation operation) {

@@ -10,9 +10,11 @@ namespace nccl_slab::comm {
 
 struct UserOperation {
   ncclDataType_t type = ncclFloat32;
-  // Copied when the operation was made. Empty when the factor lies in device memory or its type is none of
-  // bf16, fp16, fp32 and fp64.
+  // A factor in host memory, copied when the operation was made. Empty for types other than bf16, fp16, fp32
+  // and fp64.
   std::optional<double> factor;
+  // A factor in device memory, which is the program's until the last call with it has run; else null.
+  const void* device = nullptr;
 };
 
 // What the arguments of ncclRedOpCreatePreMulSum say. Reads *scalar only if it lies in host memory.

@@ -94,7 +94,7 @@ void Communicator::abort() {
 void Communicator::end() {
   write_down("end");
 }
-void Communicator::settle(Reason, std::unique_ptr<Engine>) {
+void Communicator::settle(Reason, std::shared_ptr<Engine>) {
   state_->settled = true;
 }
 struct Creation::State {
