@@ -40,7 +40,10 @@ void Peer::send_queued() {
   while (!outbox_.empty()) {
     const Sent sent = send_frame(connection_.get(), *outbox_.front());
     if (sent == Sent::kNothing) return;
-    if (sent == Sent::kFailed) return close();
+    if (sent == Sent::kFailed) {
+      broken_ = true;
+      return;
+    }
     // kEnded: the reading side will come to the end after what the peer sent before, e.g. its goodbye.
     outbox_.pop_front();
   }
@@ -52,7 +55,7 @@ void Peer::serve() {
   // Before reading: once the process is gone nothing can follow what the connection then holds.
   const bool process_over = is_readable(process_);
   read_all();
-  if (process_over) close();
+  if (process_over || broken_) close();
   if (is_readable(spare_)) spare_.reset();
 }
 

@@ -42,7 +42,7 @@ class Peer {
   // Whether on_gone is to be told: ended, without a goodbye, and not told before.
   bool owes_notice() const { return ended_ && departed_after_ < 0 && !noticed_; }
   void set_noticed() { noticed_ = true; }
-  // Ends it from our side.
+  // Ends it from our side. Like serve() only on the thread that polls.
   void close();
 
   void add_to(std::vector<pollfd>* polled) const;
@@ -63,6 +63,7 @@ class Peer {
   Assembler assembler_;
   std::deque<Contribution> inbox_;
   std::int64_t departed_after_ = -1;
+  bool broken_ = false;  // serve() is to end it
   bool ended_ = false;
   bool noticed_ = false;
 };

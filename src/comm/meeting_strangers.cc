@@ -10,6 +10,7 @@ namespace nccl_slab::comm {
 namespace {
 
 constexpr std::ptrdiff_t kMostSilent = 64;
+constexpr int kMostAtOnce = 128;  // so that a flood cannot keep the thread from its peers
 
 }  // namespace
 
@@ -19,7 +20,7 @@ Status Strangers::listen(const MeetingName& name) {
 }
 
 Status Strangers::serve() {
-  if (Status status = accept_all(); !status) return status;
+  if (Status status = accept_waiting(); !status) return status;
   std::erase_if(strangers_, [this](Stranger& stranger) { return !keep_after_reading(&stranger); });
   drop_longest_silent();
   return Status::ok();
@@ -27,8 +28,8 @@ Status Strangers::serve() {
 
 // A peer may have connected and gone already: its hello is read all the same, and the meeting finds out that
 // it left.
-Status Strangers::accept_all() {
-  while (listener_) {
+Status Strangers::accept_waiting() {
+  for (int accepted = 0; listener_ && accepted < kMostAtOnce; ++accepted) {
     PrivateFd connection = accept_from(listener_);
     if (!connection) {
       if (errno == EINTR || errno == ECONNABORTED) continue;

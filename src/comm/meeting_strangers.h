@@ -41,7 +41,7 @@ class Strangers {
     std::optional<Hello> hello;
     std::vector<OwnedFd> descriptors;
   };
-  Status accept_all();
+  Status accept_waiting();
   bool keep_after_reading(Stranger* stranger) const;
   void drop_longest_silent();
 
