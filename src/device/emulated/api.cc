@@ -19,12 +19,18 @@ Runtime* enter(cudaError_t* error) {
 }
 
 cudaError_t remember(cudaError_t error) {
-  if (error != cudaSuccess) thread_state().last = error;
+  if (error != cudaSuccess && error != cudaErrorNotReady)
+    thread_state().last = error;  // not ready is no error
   return error;
 }
 
 cudaError_t unsafe_call(Runtime& runtime) {
   return runtime.captures.unsafe_call(thread_state().capture_mode);
+}
+
+cudaError_t check_unsafe(Runtime& runtime) {
+  const Lock lock(runtime.engine.mutex);
+  return unsafe_call(runtime);
 }
 
 }  // namespace nccl_slab::emulated

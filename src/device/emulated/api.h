@@ -43,7 +43,8 @@ cudaError_t locked_call(Body&& body) noexcept {
   });
 }
 
-// REQUIRES LOCK. For calls that are unsafe while a stream is captured.
+// For calls that are unsafe while a stream is captured. unsafe_call REQUIRES LOCK, check_unsafe takes it.
 cudaError_t unsafe_call(Runtime& runtime);
+cudaError_t check_unsafe(Runtime& runtime);
 
 }  // namespace nccl_slab::emulated

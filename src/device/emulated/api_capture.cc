@@ -1,4 +1,7 @@
 // Stream capture.
+#include <algorithm>
+#include <utility>
+
 #include "device/emulated/api.h"
 #include "device/emulated/capture_query.h"
 
@@ -29,7 +32,7 @@ cudaError_t capture_info(cudaStream_t handle, const CaptureInfo& out) {
     if (stream == nullptr) return cudaErrorInvalidResourceHandle;
     if (out.status == nullptr) return cudaErrorInvalidValue;
     if (stream->legacy) {
-      if (const cudaError_t error = runtime.captures.legacy_use(*stream)) return error;
+      if (const cudaError_t error = runtime.captures.legacy_query(*stream)) return error;
     }
     *out.status = status_of(*stream);
     if (*out.status != cudaStreamCaptureStatusActive) return cudaSuccess;
@@ -56,7 +59,7 @@ cudaError_t update_front(cudaStream_t handle, const cudaGraphNode_t* nodes, std:
     for (std::size_t i = 0; i < count; ++i) {
       const std::shared_ptr<Node> node = runtime.nodes.find(nodes[i]);
       if (node == nullptr || node->graph != stream->capture->graph.get()) return cudaErrorInvalidValue;
-      front.push_back(node.get());
+      if (std::find(front.begin(), front.end(), node.get()) == front.end()) front.push_back(node.get());
     }
     stream->front = std::move(front);
     return cudaSuccess;
@@ -78,6 +81,7 @@ EMULATED_EXPORT cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_
   return locked_call([&](Runtime& runtime, Lock&) {
     const std::shared_ptr<Stream> stream = runtime.stream(handle);
     if (stream == nullptr) return cudaErrorInvalidResourceHandle;
+    if (stream->capture == nullptr) return cudaErrorIllegalState;
     if (graph == nullptr) return cudaErrorInvalidValue;
     *graph = nullptr;
     std::shared_ptr<Graph> made;

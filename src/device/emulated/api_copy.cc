@@ -30,7 +30,7 @@ bool direction_holds(cudaMemcpyKind kind, const Side& to, const Side& from) {
     case cudaMemcpyHostToHost:
       return to.device == kHost && from.device == kHost;
     case cudaMemcpyHostToDevice:
-      return from.device == kHost || !from.pageable;
+      return !to.pageable;
     case cudaMemcpyDeviceToHost:
       return !from.pageable;
     case cudaMemcpyDeviceToDevice:
@@ -54,9 +54,6 @@ cudaError_t copy(const Copy& what, cudaStream_t handle, Wait wait) {
   return locked_call([&](Runtime& runtime, Lock& lock) {
     const std::shared_ptr<Stream> stream = runtime.stream(handle);
     if (stream == nullptr) return cudaErrorInvalidResourceHandle;
-    if (wait == Wait::kForHostMemory) {
-      if (const cudaError_t error = unsafe_call(runtime)) return error;
-    }
     if (static_cast<unsigned>(what.kind) > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
     if (what.bytes == 0) return cudaSuccess;
     if (what.to == nullptr || what.from == nullptr) return cudaErrorInvalidValue;
@@ -71,7 +68,7 @@ cudaError_t copy(const Copy& what, cudaStream_t handle, Wait wait) {
     };
     const bool captured = stream->capture != nullptr;
     if (const cudaError_t error =
-            issue(*stream, {OperationKind::kCopy, stream->device->ordinal, work, {}, {}, {}})) {
+            issue(*stream, {OperationKind::kCopy, stream->device->ordinal, work, {}, {}})) {
       return error;
     }
     const bool host = to.device == kHost || from.device == kHost;
@@ -82,18 +79,17 @@ cudaError_t copy(const Copy& what, cudaStream_t handle, Wait wait) {
   });
 }
 
-cudaError_t fill(void* address, int value, std::size_t bytes, cudaStream_t handle, bool synchronous) {
+cudaError_t fill(void* address, int value, std::size_t bytes, cudaStream_t handle) {
   return locked_call([&](Runtime& runtime, Lock&) {
     const std::shared_ptr<Stream> stream = runtime.stream(handle);
     if (stream == nullptr) return cudaErrorInvalidResourceHandle;
-    if (synchronous) {
-      if (const cudaError_t error = unsafe_call(runtime)) return error;
-    }
     if (bytes == 0) return cudaSuccess;
     const Side side = side_of(runtime, address, bytes);
-    if (side.pageable || !side.fits) return cudaErrorInvalidValue;
+    const bool local = side.device == kHost || side.device == stream->device->ordinal;
+    const bool reached = local || stream->device->peers[side.device];
+    if (side.pageable || !side.fits || !reached) return cudaErrorInvalidValue;
     const auto work = [address, value, bytes] { std::memset(address, value, bytes); };
-    return issue(*stream, {OperationKind::kSet, stream->device->ordinal, work, {}, {}, {}});
+    return issue(*stream, {OperationKind::kSet, stream->device->ordinal, work, {}, {}});
   });
 }
 
@@ -128,9 +124,9 @@ EMULATED_EXPORT cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const v
 }
 
 EMULATED_EXPORT cudaError_t cudaMemset(void* address, int value, size_t bytes) {
-  return fill(address, value, bytes, cudaStreamLegacy, true);
+  return fill(address, value, bytes, cudaStreamLegacy);
 }
 
 EMULATED_EXPORT cudaError_t cudaMemsetAsync(void* address, int value, size_t bytes, cudaStream_t stream) {
-  return fill(address, value, bytes, stream, false);
+  return fill(address, value, bytes, stream);
 }

@@ -28,12 +28,14 @@ bool same_place(const PciAddress& a, const PciAddress& b) {
 
 }  // namespace
 
+// Also answered in a forked child.
 EMULATED_EXPORT cudaError_t cudaGetDeviceCount(int* count) {
-  return call([&](Runtime& runtime) {
+  const auto answer = [&](const Runtime& runtime) {
     if (count == nullptr) return cudaErrorInvalidValue;
     *count = static_cast<int>(runtime.visible.size());
     return cudaSuccess;
-  });
+  };
+  return forked() ? remember(answer(*Runtime::existing())) : call(answer);
 }
 
 EMULATED_EXPORT cudaError_t cudaSetDevice(int device) {
@@ -69,8 +71,9 @@ EMULATED_EXPORT cudaError_t cudaGetDeviceFlags(unsigned* flags) {
 
 EMULATED_EXPORT cudaError_t cudaDeviceSynchronize(void) {
   return locked_call([](Runtime& runtime, Lock& lock) {
-    if (const cudaError_t error = unsafe_call(runtime)) return error;
     Device& device = runtime.current();
+    if (const cudaError_t error = runtime.captures.device_use(device)) return error;
+    if (const cudaError_t error = unsafe_call(runtime)) return error;
     runtime.engine.drain(lock, device.ordinal);
     return device.failure.load();
   });
@@ -131,17 +134,19 @@ EMULATED_EXPORT cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
   return with_device(peer, [&](Runtime& runtime, int other) {
     Device& device = runtime.current();
     if (flags != 0) return cudaErrorInvalidValue;
-    if (other == device.ordinal) return cudaErrorInvalidDevice;
+    if (const cudaError_t error = check_unsafe(runtime)) return error;
     for (const Fault& fault : runtime.machine.faults) {
       if (fault.concerns(FaultKind::kPeerEnable, device.ordinal, other)) return fault.code;
     }
-    if (!runtime.machine.peer[device.ordinal][other]) return cudaErrorPeerAccessUnsupported;
+    if (other == device.ordinal || !runtime.machine.peer[device.ordinal][other])
+      return cudaErrorPeerAccessUnsupported;
     return device.peers[other].exchange(true) ? cudaErrorPeerAccessAlreadyEnabled : cudaSuccess;
   });
 }
 
 EMULATED_EXPORT cudaError_t cudaDeviceDisablePeerAccess(int peer) {
   return with_device(peer, [&](Runtime& runtime, int other) {
+    if (const cudaError_t error = check_unsafe(runtime)) return error;
     return runtime.current().peers[other].exchange(false) ? cudaSuccess : cudaErrorPeerAccessNotEnabled;
   });
 }

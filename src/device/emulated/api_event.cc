@@ -18,11 +18,11 @@ cudaError_t with_event(cudaEvent_t handle, Body&& body) {
 
 // An event in a capture stands for no work that could be waited for.
 cudaError_t check_waitable(Runtime& runtime, const Event& event) {
-  if (event.captured) {
-    if (const auto capture = event.capture.lock()) capture->invalid = true;
-    return cudaErrorCapturedEvent;
-  }
-  return unsafe_call(runtime);
+  if (!event.captured) return unsafe_call(runtime);
+  const std::shared_ptr<Capture> capture = event.capture.lock();
+  if (capture == nullptr) return cudaErrorInvalidValue;
+  capture->invalid = true;
+  return cudaErrorCapturedEvent;
 }
 
 }  // namespace
@@ -59,13 +59,13 @@ EMULATED_EXPORT cudaError_t cudaEventRecordWithFlags(cudaEvent_t handle, cudaStr
     if ((flags & ~cudaEventRecordExternal) != 0) return cudaErrorInvalidValue;
     if (flags == cudaEventRecordExternal) {
       if (stream->capture == nullptr) return cudaErrorIllegalState;
-      return issue(*stream, {OperationKind::kRecord, event->device, {}, {}, event, {}});
+      return issue(*stream, {OperationKind::kRecord, event->device, {}, {}, event});
     }
     if (stream->capture != nullptr) return capture_record(*stream, *event);
     if (stream->legacy) {
       if (const cudaError_t error = runtime.captures.legacy_use(*stream)) return error;
     }
-    event->set_task(issue_now(*stream, {OperationKind::kEmpty, event->device, {}, {}, {}, {}}));
+    event->set_task(issue_now(*stream, {OperationKind::kEmpty, event->device, {}, {}, {}}));
     return cudaSuccess;
   });
 }
@@ -95,6 +95,7 @@ EMULATED_EXPORT cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_
     if (end == nullptr || start->device != end->device) return cudaErrorInvalidResourceHandle;
     if (milliseconds == nullptr) return cudaErrorInvalidValue;
     if (((start->flags | end->flags) & cudaEventDisableTiming) != 0) return cudaErrorInvalidResourceHandle;
+    if (start->captured || end->captured) return cudaErrorInvalidValue;
     if (start->task == nullptr || end->task == nullptr) return cudaErrorInvalidResourceHandle;
     if (!start->reached() || !end->reached()) return cudaErrorNotReady;
     *milliseconds =

@@ -7,12 +7,17 @@ using namespace nccl_slab::emulated;
 
 namespace {
 
+// No graph at all, or one that is gone.
+cudaError_t unknown(const void* handle) {
+  return handle == nullptr ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle;
+}
+
 // Runs `body(Runtime&, shared_ptr<Graph>)` on the graph behind a handle.
 template <class Body>
 cudaError_t with_graph(cudaGraph_t handle, Body&& body) {
   return locked_call([&](Runtime& runtime, Lock&) {
     const std::shared_ptr<Graph> graph = runtime.graphs.find(handle);
-    return graph == nullptr ? cudaErrorInvalidResourceHandle : body(runtime, graph);
+    return graph == nullptr ? unknown(handle) : body(runtime, graph);
   });
 }
 
@@ -20,7 +25,7 @@ template <class Body>
 cudaError_t with_exec(cudaGraphExec_t handle, Body&& body) {
   return locked_call([&](Runtime& runtime, Lock&) {
     const std::shared_ptr<GraphExec> exec = runtime.execs.find(handle);
-    return exec == nullptr ? cudaErrorInvalidResourceHandle : body(runtime, *exec);
+    return exec == nullptr ? unknown(handle) : body(runtime, *exec);
   });
 }
 
@@ -46,8 +51,7 @@ cudaGraphNodeType node_type(OperationKind kind) {
       return cudaGraphNodeTypeEventRecord;
     case OperationKind::kWait:
       return cudaGraphNodeTypeWaitEvent;
-    case OperationKind::kGraph:
-      return cudaGraphNodeTypeGraph;
+
     default:
       return cudaGraphNodeTypeEmpty;
   }
@@ -73,7 +77,11 @@ cudaError_t list_nodes(cudaGraph_t handle, bool roots_only, cudaGraphNode_t* roo
 
 cudaError_t instantiate(cudaGraphExec_t* exec, cudaGraph_t handle, unsigned long long flags) {
   return with_graph(handle, [&](Runtime& runtime, const std::shared_ptr<Graph>& graph) {
-    if (exec == nullptr) return cudaErrorInvalidValue;
+    constexpr unsigned long long kFlags =
+        cudaGraphInstantiateFlagAutoFreeOnLaunch | cudaGraphInstantiateFlagUpload |
+        cudaGraphInstantiateFlagDeviceLaunch | cudaGraphInstantiateFlagUseNodePriority;
+    if (exec == nullptr || (flags & ~kFlags) != 0) return cudaErrorInvalidValue;
+    if (const cudaError_t error = unsafe_call(runtime)) return error;
     auto made = std::make_shared<GraphExec>();
     made->flags = flags;
     made->plan = std::make_shared<GraphPlan>(*graph);
@@ -94,8 +102,7 @@ EMULATED_EXPORT cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned flags) 
 
 EMULATED_EXPORT cudaError_t cudaGraphDestroy(cudaGraph_t handle) {
   return with_graph(handle, [&](Runtime& runtime, const std::shared_ptr<Graph>& graph) {
-    for (const auto& node : graph->nodes) runtime.nodes.remove(node->handle);
-    runtime.graphs.remove(handle);
+    destroy_graph(runtime, *graph);
     return cudaSuccess;
   });
 }
@@ -145,21 +152,21 @@ EMULATED_EXPORT cudaError_t cudaGraphLaunch(cudaGraphExec_t handle, cudaStream_t
   return with_exec(handle, [&](Runtime& runtime, GraphExec& exec) {
     const std::shared_ptr<Stream> stream = runtime.stream(stream_handle);
     if (stream == nullptr) return cudaErrorInvalidResourceHandle;
-    const int device = stream->device->ordinal;
-    if (stream->capture != nullptr)
-      return issue(*stream, {OperationKind::kGraph, device, {}, {}, {}, exec.plan});
+    if (const cudaError_t error = refuse_captured(*stream)) return error;
     if (stream->legacy) {
       if (const cudaError_t error = runtime.captures.legacy_use(*stream)) return error;
     }
     std::vector<TaskRef> before = before_next(*stream);
     before.push_back(exec.last);
-    exec.last = stream->tail = start_graph(runtime.engine, exec.plan, before, device, stream->priority);
+    exec.last = stream->tail =
+        start_graph(runtime.engine, exec.plan, before, stream->device->ordinal, stream->priority);
     return cudaSuccess;
   });
 }
 
 EMULATED_EXPORT cudaError_t cudaGraphExecDestroy(cudaGraphExec_t handle) {
   return with_exec(handle, [&](Runtime& runtime, GraphExec&) {
+    if (const cudaError_t error = unsafe_call(runtime)) return error;
     runtime.execs.remove(handle);
     return cudaSuccess;
   });

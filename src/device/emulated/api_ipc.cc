@@ -83,15 +83,15 @@ EMULATED_EXPORT cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void
 EMULATED_EXPORT cudaError_t cudaIpcOpenMemHandle(void** address, cudaIpcMemHandle_t handle, unsigned flags) {
   return locked_call([&](Runtime& runtime, Lock&) {
     if (address == nullptr || flags != cudaIpcMemLazyEnablePeerAccess) return cudaErrorInvalidValue;
-    if (const cudaError_t error = unsafe_call(runtime)) return error;
     Exported memory;
     std::memcpy(&memory, &handle, sizeof memory);
     if (memory.magic != kMagic) return cudaErrorInvalidValue;
+    if (const cudaError_t error = unsafe_call(runtime)) return error;
     if (memory.process == getpid()) return cudaErrorDeviceUninitialized;
     Device& visitor = runtime.current();
     if (const cudaError_t error = check_path(runtime, visitor.ordinal, memory.device)) return error;
     const std::optional<Range> range = import(runtime, memory, visitor.ordinal);
-    if (!range) return cudaErrorMapBufferObjectFailed;
+    if (!range) return cudaErrorInvalidValue;
     visitor.peers[memory.device] = true;
     *address = reinterpret_cast<void*>(range->base);
     return cudaSuccess;

@@ -29,7 +29,7 @@ cudaError_t launch(const void* function, const Launch& how, void** arguments) {
   return locked_call([&](Runtime& runtime, Lock&) {
     const std::shared_ptr<Stream> stream = runtime.stream(how.stream);
     const std::shared_ptr<const Kernel> kernel = find_kernel(runtime, function);
-    if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
+    if (kernel == nullptr) return cudaErrorInvalidResourceHandle;
     if (stream == nullptr || stream->device != &runtime.current()) return cudaErrorInvalidResourceHandle;
     const std::size_t blocks = volume(how.grid), threads = volume(how.block);
     if (blocks == 0 || blocks > 0x7fffffff || threads == 0 || threads > kMostThreads) {
@@ -47,7 +47,7 @@ cudaError_t launch(const void* function, const Launch& how, void** arguments) {
     call->threads = static_cast<unsigned>(threads);
     call->cooperative = how.cooperative;
     call->copy_argument(kernel->argument_bytes != 0 ? arguments[0] : nullptr);
-    return issue(*stream, {OperationKind::kKernel, device, {}, std::move(call), {}, {}});
+    return issue(*stream, {OperationKind::kKernel, device, {}, std::move(call), {}});
   });
 }
 
@@ -62,7 +62,7 @@ template <class Body>
 cudaError_t with_kernel(const void* function, Body&& body) {
   return locked_call([&](Runtime& runtime, Lock&) {
     const std::shared_ptr<const Kernel> kernel = find_kernel(runtime, function);
-    return kernel == nullptr ? cudaErrorInvalidDeviceFunction : body(runtime, *kernel);
+    return kernel == nullptr ? cudaErrorInvalidResourceHandle : body(runtime, *kernel);
   });
 }
 

@@ -1,4 +1,9 @@
 // Allocation of device, managed, pool and host memory, and what can be asked about an address.
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstring>
 
 #include "device/emulated/api.h"
@@ -12,11 +17,6 @@ const Fault* fault_of(const Runtime& runtime, FaultKind kind, int device) {
     if (fault.concerns(kind, device, -1)) return &fault;
   }
   return nullptr;
-}
-
-cudaError_t check_unsafe(Runtime& runtime) {
-  const Lock lock(runtime.engine.mutex);
-  return unsafe_call(runtime);
 }
 
 cudaError_t give(const std::optional<Range>& range, void** address) {
@@ -74,6 +74,29 @@ cudaError_t release(void* address, std::initializer_list<MemoryKind> kinds) {
   });
 }
 
+bool is_host(const Runtime& runtime, const void* address) {
+  const std::optional<Range> range = runtime.memory.find(address);
+  return !range || range->device == kHost;
+}
+
+// Whether this process can read an address. Asks the kernel, so that a wrong answer is an error and no
+// signal.
+bool readable(const void* address) {
+  char byte;
+  const iovec to{&byte, 1}, from{const_cast<void*>(address), 1};
+  return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1;
+}
+
+// Whether a range is mapped throughout and readable at both ends.
+bool accessible(const void* address, std::size_t bytes) {
+  constexpr std::uintptr_t kPage = 4096;
+  const auto begin = reinterpret_cast<std::uintptr_t>(address) / kPage * kPage;
+  const auto end = reinterpret_cast<std::uintptr_t>(address) + bytes;
+  std::vector<unsigned char> pages((end - begin + kPage - 1) / kPage);
+  const bool mapped = mincore(reinterpret_cast<void*>(begin), end - begin, pages.data()) == 0;
+  return mapped && readable(address) && readable(static_cast<const char*>(address) + bytes - 1);
+}
+
 cudaMemoryType memory_type(MemoryKind kind) {
   switch (kind) {
     case MemoryKind::kManaged:
@@ -120,6 +143,7 @@ EMULATED_EXPORT cudaError_t cudaMallocAsync(void** address, size_t bytes, cudaSt
     const std::shared_ptr<Stream> stream = runtime.stream(handle);
     if (stream == nullptr) return cudaErrorInvalidResourceHandle;
     if (stream->capture != nullptr) return cudaErrorNotSupported;
+    if (const cudaError_t error = unsafe_call(runtime)) return error;
     return allocate_on_device(runtime, address, bytes, MemoryKind::kPool);
   });
 }
@@ -129,10 +153,11 @@ EMULATED_EXPORT cudaError_t cudaFreeAsync(void* address, cudaStream_t handle) {
     const std::shared_ptr<Stream> stream = runtime.stream(handle);
     if (stream == nullptr) return cudaErrorInvalidResourceHandle;
     if (stream->capture != nullptr) return cudaErrorNotSupported;
+    if (const cudaError_t error = unsafe_call(runtime)) return error;
     if (address == nullptr) return cudaSuccess;
     if (!freeable(runtime, address, {MemoryKind::kPool, MemoryKind::kDevice})) return cudaErrorInvalidValue;
     const auto work = [&runtime, address] { runtime.memory.release(address); };
-    return issue(*stream, {OperationKind::kHost, stream->device->ordinal, work, {}, {}, {}});
+    return issue(*stream, {OperationKind::kHost, stream->device->ordinal, work, {}, {}});
   });
 }
 
@@ -142,6 +167,7 @@ EMULATED_EXPORT cudaError_t cudaHostRegister(void* address, size_t bytes, unsign
     if (const cudaError_t error = check_unsafe(runtime)) return error;
     const int device = runtime.current().ordinal;
     if (const Fault* fault = fault_of(runtime, FaultKind::kHostRegister, device)) return fault->code;
+    if (!is_host(runtime, address) || !accessible(address, bytes)) return cudaErrorInvalidValue;
     return runtime.memory.register_host(address, bytes, flags, device) ? cudaSuccess
                                                                        : cudaErrorHostMemoryAlreadyRegistered;
   });
@@ -151,7 +177,9 @@ EMULATED_EXPORT cudaError_t cudaHostUnregister(void* address) {
   return locked_call([&](Runtime& runtime, Lock& lock) {
     if (address == nullptr) return cudaErrorInvalidValue;
     if (const cudaError_t error = unsafe_call(runtime)) return error;
-    if (!freeable(runtime, address, {MemoryKind::kRegistered})) return cudaErrorHostMemoryNotRegistered;
+    const std::optional<Range> range = runtime.memory.find(address);
+    if (!range || range->kind != MemoryKind::kRegistered) return cudaErrorHostMemoryNotRegistered;
+    if (range->base != reinterpret_cast<std::uintptr_t>(address)) return cudaErrorInvalidValue;
     runtime.engine.drain(lock, -1);
     runtime.memory.release(address);
     return cudaSuccess;

@@ -20,10 +20,7 @@ cudaError_t with_stream(cudaStream_t handle, Body&& body) {
 
 // Asking a stream how far it is has no answer while it is captured.
 cudaError_t check_waitable(Runtime& runtime, Stream& stream) {
-  if (stream.capture != nullptr) {
-    stream.capture->invalid = true;
-    return cudaErrorStreamCaptureUnsupported;
-  }
+  if (const cudaError_t error = refuse_captured(stream)) return error;
   return stream.legacy ? runtime.captures.legacy_use(stream) : cudaSuccess;
 }
 
@@ -102,7 +99,7 @@ EMULATED_EXPORT cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t
     if ((flags & ~cudaEventWaitExternal) != 0) return cudaErrorInvalidValue;
     if (flags == cudaEventWaitExternal) {
       if (stream.capture == nullptr) return cudaErrorIllegalState;
-      return issue(stream, {OperationKind::kWait, stream.device->ordinal, {}, {}, event, {}});
+      return issue(stream, {OperationKind::kWait, stream.device->ordinal, {}, {}, event});
     }
     if (stream.capture != nullptr || event->captured) return capture_wait(stream, *event);
     if (stream.legacy) {
@@ -111,8 +108,7 @@ EMULATED_EXPORT cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t
     if (event->reached()) return cudaSuccess;
     std::vector<TaskRef> before = before_next(stream);
     before.push_back(event->task);
-    stream.tail =
-        runtime.engine.start({OperationKind::kEmpty, stream.device->ordinal, {}, {}, {}, {}}, before);
+    stream.tail = runtime.engine.start({OperationKind::kEmpty, stream.device->ordinal, {}, {}, {}}, before);
     return cudaSuccess;
   });
 }
@@ -125,7 +121,7 @@ EMULATED_EXPORT cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t
       function(argument);
       thread_state().inside_callback = false;
     };
-    return issue(stream, {OperationKind::kHost, stream.device->ordinal, work, {}, {}, {}});
+    return issue(stream, {OperationKind::kHost, stream.device->ordinal, work, {}, {}});
   });
 }
 
@@ -140,6 +136,7 @@ EMULATED_EXPORT cudaError_t cudaStreamGetPriority(cudaStream_t handle, int* prio
 EMULATED_EXPORT cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned* flags) {
   return with_stream(handle, [&](Runtime&, Lock&, Stream& stream) {
     if (flags == nullptr) return cudaErrorInvalidValue;
+    if (const cudaError_t error = refuse_captured(stream)) return error;
     *flags = stream.flags;
     return cudaSuccess;
   });
@@ -148,6 +145,7 @@ EMULATED_EXPORT cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned* fl
 EMULATED_EXPORT cudaError_t cudaStreamGetId(cudaStream_t handle, unsigned long long* id) {
   return with_stream(handle, [&](Runtime&, Lock&, Stream& stream) {
     if (id == nullptr) return cudaErrorInvalidValue;
+    if (const cudaError_t error = refuse_captured(stream)) return error;
     *id = stream.id;
     return cudaSuccess;
   });

@@ -61,7 +61,7 @@ EXPORT cudaError_t cudaGetDriverEntryPointByVersion_ptsz(const char*, void** fun
 }
 
 // What object files with device code call while they are loaded. Their kernels stay unknown, so launching one
-// is answered with cudaErrorInvalidDeviceFunction.
+// is answered with an error.
 EXPORT void** __cudaRegisterFatBinary(void*) {
   static void* handle = nullptr;
   return &handle;

@@ -33,24 +33,31 @@ bool joined(const Capture& capture) {
     reached[node->index] = true;
     open.insert(open.end(), node->after.begin(), node->after.end());
   }
-  return std::all_of(capture.members.begin(), capture.members.end(), [&](const Stream* member) {
-    return std::all_of(member->front.begin(), member->front.end(),
-                       [&](Node* node) { return reached[node->index]; });
-  });
+  const auto all_reached = [&](const std::vector<Node*>& front) {
+    return std::all_of(front.begin(), front.end(), [&](const Node* node) { return reached[node->index]; });
+  };
+  const auto returned = [&](const Stream* member) { return all_reached(member->front); };
+  return all_reached(capture.abandoned) &&
+         std::all_of(capture.members.begin(), capture.members.end(), returned);
 }
 
-cudaError_t verdict(const Capture& capture, const Stream& stream) {
+cudaError_t verdict(const Capture& capture) {
   if (capture.mode != cudaStreamCaptureModeRelaxed && capture.owner != std::this_thread::get_id()) {
     return cudaErrorStreamCaptureWrongThread;
   }
-  if (capture.origin != &stream) return cudaErrorStreamCaptureUnmatched;
   if (capture.invalid) return cudaErrorStreamCaptureInvalidated;
   return joined(capture) ? cudaSuccess : cudaErrorStreamCaptureUnjoined;
 }
 
+bool has_stream_on(const Capture& capture, const Device& device, bool blocking_only) {
+  return std::any_of(capture.members.begin(), capture.members.end(), [&](const Stream* member) {
+    return member->device == &device && (member->blocking() || !blocking_only);
+  });
+}
+
 }  // namespace
 
-cudaError_t CaptureList::begin(Runtime&, Stream& stream, cudaStreamCaptureMode mode) {
+cudaError_t CaptureList::begin(Runtime& runtime, Stream& stream, cudaStreamCaptureMode mode) {
   if (stream.legacy) return cudaErrorStreamCaptureUnsupported;
   if (stream.capture != nullptr) return cudaErrorIllegalState;
   auto capture = std::make_shared<Capture>();
@@ -59,6 +66,7 @@ cudaError_t CaptureList::begin(Runtime&, Stream& stream, cudaStreamCaptureMode m
   capture->owner = std::this_thread::get_id();
   capture->origin = &stream;
   capture->graph = std::make_shared<Graph>();
+  runtime.graphs.add(capture->graph);
   join(stream, capture);
   active_.push_back(std::move(capture));
   return cudaSuccess;
@@ -67,35 +75,32 @@ cudaError_t CaptureList::begin(Runtime&, Stream& stream, cudaStreamCaptureMode m
 cudaError_t CaptureList::end(Runtime& runtime, Stream& stream, std::shared_ptr<Graph>* graph) {
   const std::shared_ptr<Capture> capture = stream.capture;
   if (capture == nullptr) return cudaErrorIllegalState;
-  const cudaError_t error = verdict(*capture, stream);
-  if (error == cudaErrorStreamCaptureWrongThread) return error;
-  if (error == cudaErrorStreamCaptureUnmatched) {
+  if (capture->origin != &stream) {
     capture->invalid = true;
-    return error;
+    return cudaErrorStreamCaptureUnmatched;
   }
+  const cudaError_t error = verdict(*capture);
+  close(runtime, capture, error == cudaSuccess);
+  if (error == cudaSuccess) *graph = capture->graph;
+  return error;
+}
+
+void CaptureList::close(Runtime& runtime, const std::shared_ptr<Capture>& capture, bool keep_graph) {
   for (Stream* member : capture->members) {
     member->capture.reset();
     member->front.clear();
   }
-  active_.erase(std::find(active_.begin(), active_.end(), capture));
-  if (error == cudaSuccess) {
-    runtime.graphs.add(capture->graph);
-    *graph = capture->graph;
-  }
-  return error;
+  if (!keep_graph) destroy_graph(runtime, *capture->graph);
+  std::erase(active_, capture);
 }
 
-void CaptureList::leave(Stream& stream) {
+void CaptureList::leave(Runtime& runtime, Stream& stream) {
   const std::shared_ptr<Capture> capture = stream.capture;
-  capture->invalid = true;
-  const bool ends = capture->origin == &stream;
-  for (Stream* member : std::vector<Stream*>(capture->members)) {
-    if (!ends && member != &stream) continue;
-    member->capture.reset();
-    member->front.clear();
-    std::erase(capture->members, member);
-  }
-  if (ends) std::erase(active_, capture);
+  if (capture->origin == &stream) return close(runtime, capture, false);
+  add_unique(capture->abandoned, stream.front);
+  std::erase(capture->members, &stream);
+  stream.capture.reset();
+  stream.front.clear();
 }
 
 cudaError_t CaptureList::unsafe_call(cudaStreamCaptureMode thread_mode) {
@@ -112,17 +117,37 @@ cudaError_t CaptureList::unsafe_call(cudaStreamCaptureMode thread_mode) {
   return error;
 }
 
+cudaError_t CaptureList::legacy_query(const Stream& legacy) {
+  const bool conflict = std::any_of(active_.begin(), active_.end(), [&](const auto& capture) {
+    return has_stream_on(*capture, *legacy.device, true);
+  });
+  return conflict ? cudaErrorStreamCaptureImplicit : cudaSuccess;
+}
+
 cudaError_t CaptureList::legacy_use(const Stream& legacy) {
+  for (const auto& capture : active_) capture->invalid |= has_stream_on(*capture, *legacy.device, true);
+  return legacy_query(legacy);
+}
+
+cudaError_t CaptureList::device_use(const Device& device) {
   cudaError_t error = cudaSuccess;
   for (const auto& capture : active_) {
-    const bool conflict = std::any_of(
-        capture->members.begin(), capture->members.end(),
-        [&](const Stream* member) { return member->blocking() && member->device == legacy.device; });
-    if (!conflict) continue;
+    if (!has_stream_on(*capture, device, false)) continue;
     capture->invalid = true;
-    error = cudaErrorStreamCaptureImplicit;
+    error = cudaErrorStreamCaptureUnsupported;
   }
   return error;
+}
+
+cudaError_t refuse_captured(Stream& stream) {
+  if (stream.capture == nullptr) return cudaSuccess;
+  stream.capture->invalid = true;
+  return cudaErrorStreamCaptureUnsupported;
+}
+
+void destroy_graph(Runtime& runtime, const Graph& graph) {
+  for (const auto& node : graph.nodes) runtime.nodes.remove(node->handle);
+  runtime.graphs.remove(graph.handle);
 }
 
 cudaError_t capture_operation(Runtime& runtime, Stream& stream, Operation operation) {
@@ -156,7 +181,7 @@ cudaError_t capture_wait(Stream& stream, Event& event) {
     stream.capture->invalid = true;
     return cudaErrorStreamCaptureIsolation;
   }
-  if (from == nullptr || from->invalid) return cudaErrorCapturedEvent;
+  if (from == nullptr || from->invalid) return cudaErrorInvalidValue;
   if (stream.legacy) {
     from->invalid = true;
     return cudaErrorStreamCaptureImplicit;

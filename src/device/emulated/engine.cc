@@ -59,7 +59,7 @@ void Engine::end(TaskRef first) {
     for (const TaskRef& follower : std::exchange(task->followers, {})) {
       if (--follower->waits == 0) ready(follower, &ended);
     }
-    task->operation = Operation{OperationKind::kEmpty, task->operation.device, {}, {}, {}, {}};
+    task->operation = Operation{OperationKind::kEmpty, task->operation.device, {}, {}, {}};
     task->keep.reset();
   }
   ended_.notify_all();

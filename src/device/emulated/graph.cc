@@ -17,9 +17,6 @@ namespace {
 
 TaskRef start_step(Engine& engine, const GraphPlan::Step& step, std::vector<TaskRef> after, int priority) {
   const Operation& operation = step.operation;
-  if (operation.kind == OperationKind::kGraph) {
-    return start_graph(engine, operation.graph, after, operation.device, priority);
-  }
   if (operation.kind == OperationKind::kWait) after.push_back(operation.event->task);
   const TaskRef task = engine.start(operation, after, priority);
   if (operation.kind == OperationKind::kRecord) operation.event->set_task(task);
@@ -37,7 +34,7 @@ TaskRef start_graph(Engine& engine, const std::shared_ptr<const GraphPlan>& plan
     started.push_back(start_step(engine, step, step.after.empty() ? after : before, priority));
   }
   if (started.empty()) started = after;
-  return engine.start({OperationKind::kEmpty, device, {}, {}, {}, {}}, started, priority, plan);
+  return engine.start({OperationKind::kEmpty, device, {}, {}, {}}, started, priority, plan);
 }
 
 }  // namespace nccl_slab::emulated

@@ -13,7 +13,6 @@
 namespace nccl_slab::emulated {
 
 struct Event;
-struct GraphPlan;
 
 // A registered function.
 struct Kernel {
@@ -34,15 +33,15 @@ struct KernelCall {
   const void* argument() const;
 };
 
-enum class OperationKind { kEmpty, kCopy, kSet, kHost, kKernel, kRecord, kWait, kGraph };
+enum class OperationKind { kEmpty, kCopy, kSet, kHost, kKernel, kRecord, kWait };
 
 struct Operation {
   OperationKind kind = OperationKind::kEmpty;
   int device = 0;              // machine ordinal of the device that runs it
   std::function<void()> work;  // of kCopy, kSet, kHost
   std::shared_ptr<const KernelCall> call;
-  std::shared_ptr<Event> event;            // of kRecord, kWait
-  std::shared_ptr<const GraphPlan> graph;  // of kGraph
+
+  std::shared_ptr<Event> event;  // of kRecord, kWait
 };
 
 }  // namespace nccl_slab::emulated

@@ -164,7 +164,7 @@ void Runtime::retire_stream(Stream& stream) {
     if (stream.tail != nullptr && !stream.tail->ended) orphans.push_back(stream.tail);
   }
   if (stream.capture == nullptr) return;
-  captures.leave(stream);
+  captures.leave(*this, stream);
 }
 
 std::shared_ptr<Stream> Runtime::thread_stream() {
