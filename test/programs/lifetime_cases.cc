@@ -1,0 +1,103 @@
+// Cases: non-blocking communicators, and how communicators end.
+#include <unistd.h>
+
+#include <chrono>
+
+#include "exchange.h"
+
+namespace programs {
+namespace {
+
+// Until the communicator is no longer busy; at most a minute.
+void poll(ncclComm_t comm) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  ncclResult_t state = ncclInProgress;
+  while (state == ncclInProgress) {
+    REQUIRE(ncclCommGetAsyncError(comm, &state));
+    REQUIRE(std::chrono::steady_clock::now() < deadline);
+    ::usleep(100);
+  }
+  REQUIRE(state);
+}
+
+// A call on a non-blocking communicator, followed to its end.
+void follow(ncclComm_t polled, ncclResult_t result, const char* call) {
+  if (result != ncclInProgress) require(result, call);
+  poll(polled);
+}
+
+void non_blocking(Suite& suite) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  ncclComm_t comm = nullptr;
+  const ncclUniqueId id = suite.member.board->share_unique_id(suite.rank());
+  const ncclResult_t begun = ncclCommInitRankConfig(&comm, suite.ranks(), id, suite.rank(), &config);
+  follow(comm, begun, "ncclCommInitRankConfig");
+  {
+    Exchange exchange(suite, Exchange::reduce_scatter_shape(suite, type_named("bf16"), 3001));
+    for (int turn = 0; turn < 5; ++turn) {
+      exchange.fill(suite.options.seed + static_cast<uint64_t>(turn));
+      follow(comm,
+             ncclReduceScatter(exchange.send(), exchange.receive(), exchange.count(), ncclBfloat16, ncclSum,
+                               comm, suite.stream),
+             "ncclReduceScatter");
+      REQUIRE(cudaStreamSynchronize(suite.stream));
+      exchange.check_reduce_scatter("non-blocking");
+    }
+    ncclComm_t child = nullptr;
+    follow(comm, ncclCommSplit(comm, 0, suite.rank(), &child, nullptr), "ncclCommSplit");
+    suite.expect(child != nullptr, "a split that has succeeded leaves a communicator");
+    exchange.fill(suite.options.seed);
+    follow(child,
+           ncclReduceScatter(exchange.send(), exchange.receive(), exchange.count(), ncclBfloat16, ncclSum,
+                             child, suite.stream),
+           "ncclReduceScatter");
+    REQUIRE(cudaStreamSynchronize(suite.stream));
+    exchange.check_reduce_scatter("child of a non-blocking one");
+    follow(child, ncclCommFinalize(child), "ncclCommFinalize");
+    REQUIRE(ncclCommDestroy(child));
+  }
+  follow(comm, ncclCommFinalize(comm), "ncclCommFinalize");
+  REQUIRE(ncclCommDestroy(comm));
+}
+
+// Finalize flushes what was issued.
+void finalize(Suite& suite) {
+  ncclComm_t comm;
+  REQUIRE(ncclCommSplit(suite.comm, 0, suite.rank(), &comm, nullptr));
+  Exchange exchange(suite, Exchange::reduce_scatter_shape(suite, type_named("fp32"), 5003));
+  exchange.fill(suite.options.seed);
+  suite.skew(0, 3000);
+  exchange.reduce_scatter(comm, suite.stream);
+  REQUIRE(ncclCommFinalize(comm));
+  REQUIRE(ncclCommDestroy(comm));
+  REQUIRE(cudaStreamSynchronize(suite.stream));
+  exchange.check_reduce_scatter("finalized");
+}
+
+// Rank 0 never calls, so that the others' kernels wait for it; abort makes them leave, and other
+// communicators live on.
+void abort_waiting(Suite& suite) {
+  ncclComm_t comm;
+  REQUIRE(ncclCommSplit(suite.comm, 0, suite.rank(), &comm, nullptr));
+  Exchange exchange(suite, Exchange::reduce_scatter_shape(suite, type_named("bf16"), 300007));
+  exchange.fill(suite.options.seed);
+  if (suite.rank() != 0) {
+    exchange.reduce_scatter(comm, suite.stream);
+    ::usleep(20000);
+    suite.expect(cudaStreamQuery(suite.stream) == cudaErrorNotReady,
+                 "a call without all ranks does not complete");
+  }
+  REQUIRE(ncclCommAbort(comm));
+  REQUIRE(cudaStreamSynchronize(suite.stream));
+  suite.member.board->barrier();
+  checked_reduce_scatter(suite, "after an abort", type_named("bf16"), 1001, suite.comm, suite.stream);
+}
+
+}  // namespace
+
+std::vector<Case> lifetime_cases() {
+  return {{"non_blocking", non_blocking}, {"finalize", finalize}, {"abort_waiting", abort_waiting}};
+}
+
+}  // namespace programs

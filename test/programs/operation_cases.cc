@@ -1,0 +1,201 @@
+// Cases: operations, types, and the other collectives.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "exchange.h"
+
+namespace programs {
+namespace {
+
+constexpr size_t kCount = 1003;
+
+// 1 or 2 on the first two ranks, 1 or -1 (unsigned: 1) on the others: products stay exact in every type.
+double factor_value(const NumberType& type, uint64_t seed, int rank, size_t index) {
+  const bool odd = (mixed(seed, rank, index) & 1) != 0;
+  if (rank < 2) return odd ? 2 : 1;
+  return odd || whole_value(type, 0, 0, 0) >= 0 ? 1 : -1;
+}
+
+double combined(ncclRedOp_t op, const std::vector<double>& values) {
+  switch (op) {
+    case ncclProd:
+      return std::accumulate(values.begin(), values.end(), 1.0, std::multiplies<>());
+    case ncclMax:
+      return *std::max_element(values.begin(), values.end());
+    case ncclMin:
+      return *std::min_element(values.begin(), values.end());
+    default:
+      return std::accumulate(values.begin(), values.end(), 0.0);
+  }
+}
+
+std::vector<double> contributions(const Suite& suite, const Exchange& exchange, size_t index) {
+  std::vector<double> values;
+  for (int rank = 0; rank < suite.ranks(); ++rank) values.push_back(exchange.sent_by(rank, index));
+  return values;
+}
+
+size_t own_start(const Suite& suite, size_t count) {
+  return static_cast<size_t>(suite.rank()) * count;
+}
+
+// Every built-in operation on every type does what it says.
+void operations(Suite& suite) {
+  for (const NumberType& type : all_types())
+    for (ncclRedOp_t op : {ncclSum, ncclProd, ncclMax, ncclMin}) {
+      Exchange::Shape shape = Exchange::reduce_scatter_shape(suite, type, kCount);
+      if (op == ncclProd) shape.values = factor_value;
+      Exchange exchange(suite, shape);
+      exchange.fill(suite.options.seed + static_cast<uint64_t>(op));
+      exchange.reduce_scatter(suite.comm, suite.stream, op);
+      REQUIRE(cudaStreamSynchronize(suite.stream));
+      exchange.check("operation " + std::to_string(op), [&](size_t i) {
+        return combined(op, contributions(suite, exchange, own_start(suite, kCount) + i));
+      });
+    }
+}
+
+// Factor and product are each rounded once, the sum at most once per addition: n + 1 roundings of at most the
+// sum of absolute values. Integers divide the sum towards zero.
+void average_of(Suite& suite, const NumberType& type) {
+  Exchange exchange(suite, Exchange::reduce_scatter_shape(suite, type, kCount));
+  exchange.fill(suite.options.seed + 7);
+  exchange.reduce_scatter(suite.comm, suite.stream, ncclAvg);
+  REQUIRE(cudaStreamSynchronize(suite.stream));
+  const auto inputs = [&](size_t i) { return contributions(suite, exchange, own_start(suite, kCount) + i); };
+  const auto mean = [&](size_t i) {
+    const double exact = combined(ncclSum, inputs(i)) / suite.ranks();
+    return type.is_float() ? exact : std::trunc(exact);
+  };
+  const auto tolerance = [&](size_t i) {
+    if (!type.is_float()) return 0.0;
+    double magnitude = 0;
+    for (double value : inputs(i)) magnitude += std::fabs(value);
+    return (suite.ranks() + 2) * type.unit_roundoff() * magnitude / suite.ranks();
+  };
+  exchange.check("average", mean, tolerance);
+}
+
+void average(Suite& suite) {
+  for (const NumberType& type : all_types()) average_of(suite, type);
+}
+
+double scalar_of(int rank) {
+  return rank % 3 == 0 ? 0.5 : rank % 3;
+}
+
+// A factor per rank, different on each, from the host; powers of two, so that the sum is exact.
+void premulsum(Suite& suite) {
+  for (const NumberType* type : float_types()) {
+    unsigned char scalar[8];
+    encode(*type, scalar_of(suite.rank()), scalar);
+    ncclRedOp_t op;
+    REQUIRE(ncclRedOpCreatePreMulSum(&op, scalar, type->nccl, ncclScalarHostImmediate, suite.comm));
+    std::fill(std::begin(scalar), std::end(scalar), 0);  // it was read by the call
+    Exchange exchange(suite, Exchange::reduce_scatter_shape(suite, *type, kCount));
+    exchange.fill(suite.options.seed + 11);
+    exchange.reduce_scatter(suite.comm, suite.stream, op);
+    REQUIRE(ncclRedOpDestroy(op, suite.comm));  // allowed as soon as the call has returned
+    REQUIRE(cudaStreamSynchronize(suite.stream));
+    exchange.check("PreMulSum", [&](size_t i) {
+      double sum = 0;
+      for (int rank = 0; rank < suite.ranks(); ++rank)
+        sum += scalar_of(rank) * exchange.sent_by(rank, own_start(suite, kCount) + i);
+      return sum;
+    });
+  }
+}
+
+void run_all_reduce(Suite& suite, const NumberType& type) {
+  Exchange exchange(suite, {&type, kCount, kCount});
+  exchange.fill(suite.options.seed + 1);
+  REQUIRE(ncclAllReduce(exchange.send(), exchange.receive(), kCount, type.nccl, ncclSum, suite.comm,
+                        suite.stream));
+  REQUIRE(cudaStreamSynchronize(suite.stream));
+  exchange.check("all-reduce",
+                 [&](size_t i) { return combined(ncclSum, contributions(suite, exchange, i)); });
+}
+
+void run_all_gather(Suite& suite, const NumberType& type) {
+  Exchange exchange(suite, {&type, kCount, kCount * static_cast<size_t>(suite.ranks())});
+  exchange.fill(suite.options.seed + 2);
+  REQUIRE(ncclAllGather(exchange.send(), exchange.receive(), kCount, type.nccl, suite.comm, suite.stream));
+  REQUIRE(cudaStreamSynchronize(suite.stream));
+  exchange.check("all-gather",
+                 [&](size_t i) { return exchange.sent_by(static_cast<int>(i / kCount), i % kCount); });
+}
+
+void run_broadcast(Suite& suite, const NumberType& type, int root) {
+  Exchange exchange(suite, {&type, kCount, kCount});
+  exchange.fill(suite.options.seed + 3);
+  REQUIRE(
+      ncclBroadcast(exchange.send(), exchange.receive(), kCount, type.nccl, root, suite.comm, suite.stream));
+  REQUIRE(cudaStreamSynchronize(suite.stream));
+  exchange.check("broadcast", [&](size_t i) { return exchange.sent_by(root, i); });
+}
+
+void run_reduce(Suite& suite, const NumberType& type, int root) {
+  Exchange exchange(suite, {&type, kCount, kCount});
+  exchange.fill(suite.options.seed + 4);
+  void* receive = suite.rank() == root ? exchange.receive() : nullptr;
+  REQUIRE(ncclReduce(exchange.send(), receive, kCount, type.nccl, ncclSum, root, suite.comm, suite.stream));
+  REQUIRE(cudaStreamSynchronize(suite.stream));
+  if (suite.rank() != root) return exchange.check_untouched("reduce, not the root");
+  exchange.check("reduce", [&](size_t i) { return combined(ncclSum, contributions(suite, exchange, i)); });
+}
+
+// Each rank sends to the next and, in the same group, receives from the previous one; more than any staging
+// holds.
+void run_send_receive(Suite& suite, const NumberType& type) {
+  constexpr size_t kMany = 100003;
+  const int next = (suite.rank() + 1) % suite.ranks();
+  const int previous = (suite.rank() + suite.ranks() - 1) % suite.ranks();
+  Exchange exchange(suite, {&type, kMany, kMany});
+  exchange.fill(suite.options.seed + 5);
+  REQUIRE(ncclGroupStart());
+  REQUIRE(ncclSend(exchange.send(), kMany, type.nccl, next, suite.comm, suite.stream));
+  REQUIRE(ncclRecv(exchange.receive(), kMany, type.nccl, previous, suite.comm, suite.stream));
+  REQUIRE(ncclGroupEnd());
+  REQUIRE(cudaStreamSynchronize(suite.stream));
+  exchange.check("send and receive", [&](size_t i) { return exchange.sent_by(previous, i); });
+}
+
+// What a library that handles reduce-scatter must leave as it was.
+void collectives(Suite& suite) {
+  for (const char* name : {"bf16", "fp32", "int64", "uint8"}) {
+    const NumberType& type = type_named(name);
+    run_all_reduce(suite, type);
+    run_all_gather(suite, type);
+    for (int root = 0; root < suite.ranks(); ++root) run_broadcast(suite, type, root);
+    run_reduce(suite, type, suite.ranks() - 1);
+    run_send_receive(suite, type);
+  }
+}
+
+// Errors, their codes, and that they leave the ranks in step.
+void arguments(Suite& suite) {
+  DeviceBuffer buffer(64 * static_cast<size_t>(suite.ranks()));
+  const auto call = [&](size_t count, int type, int op, ncclComm_t comm) {
+    return ncclReduceScatter(buffer.data(), buffer.data(), count, static_cast<ncclDataType_t>(type),
+                             static_cast<ncclRedOp_t>(op), comm, suite.stream);
+  };
+  suite.expect(call(8, ncclFloat32, ncclSum, nullptr) == ncclInvalidArgument, "NULL communicator");
+  suite.expect(call(8, 99, ncclSum, suite.comm) == ncclInvalidArgument, "unknown type");
+  suite.expect(call(8, -1, ncclSum, suite.comm) == ncclInvalidArgument, "negative type");
+  suite.expect(call(8, ncclFloat32, 123456, suite.comm) == ncclInvalidArgument, "unknown operation");
+  suite.expect(call(0, 99, ncclSum, suite.comm) == ncclInvalidArgument, "unknown type, even for count 0");
+  checked_reduce_scatter(suite, "after errors", type_named("fp32"), 77, suite.comm, suite.stream);
+}
+
+}  // namespace
+
+std::vector<Case> operation_cases() {
+  return {{"operations", operations},
+          {"average", average},
+          {"premulsum", premulsum},
+          {"collectives", collectives},
+          {"arguments", arguments}};
+}
+
+}  // namespace programs
