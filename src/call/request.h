@@ -8,10 +8,12 @@
 
 namespace nccl_slab::call {
 
-// A pre-multiplied sum's factor, or none. Device-resident factors make the request forward.
+// A pre-multiplied sum's factor, or none. Ranks may hold theirs in different places, so the place does not
+// steer the verdict: one in device memory is read by the kernel, in stream order.
 struct Scale {
   enum class Kind { kNone, kHost, kDevice } kind = Kind::kNone;
-  double value = 1.0;  // kHost: the factor, converted from the operation's data type
+  double value = 1.0;            // kHost: the factor, converted from the operation's data type
+  const void* device = nullptr;  // kDevice: one element of the operation's data type
 };
 
 struct Request {

@@ -49,13 +49,15 @@ class Communicator {
   // the real finalize or destroy runs. Idempotent. After it the communicator forwards with Reason::ended.
   void end();
 
-  Engine* engine() const;  // null unless verdict() is none
+  std::shared_ptr<Engine> engine() const;  // null unless verdict() is none
   Statistics& statistics() const;
 
   // For Creation: the end of the set-up, once.
-  void settle(Reason reason, std::unique_ptr<Engine> engine);
+  void settle(Reason reason, std::shared_ptr<Engine> engine);
 
  private:
+  std::shared_ptr<Engine> take_engine();
+
   struct State;
   const ncclComm_t real_;
   const MeetingName name_;

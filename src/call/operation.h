@@ -1,0 +1,24 @@
+// From a request to the engine's operation, and the part of the verdict that concerns the request alone.
+// Pure.
+#pragma once
+
+#include <string>
+
+#include "base/reason.h"
+#include "call/plan.h"
+#include "call/request.h"
+#include "comm/engine.h"
+
+namespace nccl_slab::call {
+
+// Bytes of an element of any of NCCL's types; 0 for an unknown one.
+std::size_t type_bytes(ncclDataType_t type);
+
+// Reason::none if the slab can carry the request's operation, type and count. `ops` is NCCL_SLAB_OPS.
+Reason operation_verdict(const Request& request, const std::string& ops);
+
+// REQUIRES: operation_verdict() is none. The plan's members are left for apply().
+comm::Operation describe(const Request& request, int nranks);
+void apply(const Plan& plan, comm::Operation* operation);
+
+}  // namespace nccl_slab::call

@@ -1,0 +1,77 @@
+#include "call/plan.h"
+
+#include <algorithm>
+
+namespace nccl_slab::call {
+namespace {
+
+using comm::PlanFacts;
+using comm::TreeKind;
+using kernels::Kernel;
+
+constexpr std::uint64_t kSmallPacksPerBlock = 512;
+constexpr int kSmallBlocks = 16;
+// Polled words cross PCIe twice as often as data; where mailboxes are in host memory few are worth it.
+constexpr std::uint64_t kSmallBytesInHostMemory = 8192;
+constexpr std::uint64_t kChannelPacks = 2048;  // a channel is added for every so many packs
+constexpr int kChannels = 4;
+constexpr std::uint32_t kShortestChunk = 256;
+
+bool exists(const PlanFacts& facts, TreeKind kind) {
+  return facts.longest_chunk[static_cast<int>(kind)] != 0;
+}
+
+std::uint64_t packs_of(std::uint64_t bytes) {
+  return (bytes + kernels::kPackBytes - 1) / kernels::kPackBytes;
+}
+
+bool small_fits(const PlanFacts& facts, std::uint64_t packs, kernels::Scaling scaling) {
+  return packs <= facts.small_packs && scaling != kernels::Scaling::kPerRank;
+}
+
+Plan small_plan(std::uint64_t packs) {
+  const auto blocks = static_cast<int>((packs + kSmallPacksPerBlock - 1) / kSmallPacksPerBlock);
+  return {Kernel::kFlatSmall, TreeKind::kFlat, std::clamp(blocks, 1, kSmallBlocks), 0};
+}
+
+// Chunks are short enough that every channel has several in flight, and long enough that flags are rare.
+Plan tree_plan(const PlanFacts& facts, TreeKind kind, std::uint64_t packs) {
+  const int channels = static_cast<int>(std::clamp<std::uint64_t>(packs / kChannelPacks, 1, kChannels));
+  const std::uint64_t per_channel = (packs + channels - 1) / channels;
+  const std::uint64_t wanted = std::max<std::uint64_t>((per_channel + 3) / 4, kShortestChunk);
+  const auto chunk = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(wanted, facts.longest_chunk[static_cast<int>(kind)]));
+  return {Kernel::kTree, kind, channels, chunk};
+}
+
+TreeKind deepest(const PlanFacts& facts) {
+  if (exists(facts, TreeKind::kNested)) return TreeKind::kNested;
+  return exists(facts, TreeKind::kIslands) ? TreeKind::kIslands : TreeKind::kFlat;
+}
+
+// Whether the setting names a tree that exists.
+bool forced_tree(const PlanFacts& facts, const std::string& algorithm, TreeKind* kind) {
+  if (algorithm == "flat") *kind = TreeKind::kFlat;
+  if (algorithm == "islands") *kind = TreeKind::kIslands;
+  if (algorithm == "nested") *kind = TreeKind::kNested;
+  return (algorithm == "flat" || algorithm == "islands" || algorithm == "nested") && exists(facts, *kind);
+}
+
+}  // namespace
+
+int Plan::algorithm() const {
+  return kernel == Kernel::kFlatSmall ? 0 : 1 + static_cast<int>(tree);
+}
+
+Plan make_plan(const PlanFacts& facts, std::uint64_t shard_bytes, kernels::Scaling scaling,
+               const std::string& algorithm) {
+  const std::uint64_t packs = packs_of(shard_bytes);
+  TreeKind kind = TreeKind::kFlat;
+  if (forced_tree(facts, algorithm, &kind)) return tree_plan(facts, kind, packs);
+  const bool fits = small_fits(facts, packs, scaling);
+  if (fits && algorithm == "flat_small") return small_plan(packs);
+  if (fits && (!facts.host_memory || shard_bytes <= kSmallBytesInHostMemory)) return small_plan(packs);
+  return tree_plan(facts, deepest(facts), packs);
+}
+
+}  // namespace nccl_slab::call

@@ -1,0 +1,24 @@
+// Plan: how one call is carried out. A pure function of what all ranks share: the agreed facts, the bytes of
+// a shard, the kind of scaling and the agreed settings. Pointers, alignment, streams and time never steer it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "comm/engine.h"
+
+namespace nccl_slab::call {
+
+struct Plan {
+  kernels::Kernel kernel = kernels::Kernel::kTree;
+  comm::TreeKind tree = comm::TreeKind::kFlat;
+  int units = 1;                  // channels, or blocks of flat_small
+  std::uint32_t chunk_packs = 0;  // of a tree
+  int algorithm() const;          // index into the statistics' words
+};
+
+// `algorithm` is NCCL_SLAB_ALGO. One that does not fit the ranks or the size counts as auto.
+Plan make_plan(const comm::PlanFacts& facts, std::uint64_t shard_bytes, kernels::Scaling scaling,
+               const std::string& algorithm);
+
+}  // namespace nccl_slab::call

@@ -1,0 +1,82 @@
+#include "comm/agreement.h"
+
+#include <cstring>
+
+#include "base/log.h"
+#include "base/settings.h"
+#include "comm/local_facts.h"
+#include "topology/island_text.h"
+#include "topology/islands.h"
+
+namespace nccl_slab::comm {
+namespace {
+
+using topology::RankFacts;
+
+Contribution as_bytes(const RankFacts& facts) {
+  Contribution contribution;
+  contribution.bytes.resize(sizeof(facts));
+  std::memcpy(contribution.bytes.data(), &facts, sizeof(facts));
+  return contribution;
+}
+
+Status gather_facts(Meeting& meeting, const RankFacts& mine, Deadline deadline, std::vector<RankFacts>* all) {
+  std::vector<Contribution> contributions;
+  if (const Status status = meeting.all_gather(as_bytes(mine), deadline, &contributions); !status)
+    return status;
+  all->clear();
+  for (const Contribution& contribution : contributions)
+    all->push_back(topology::facts_from_bytes(contribution.bytes));
+  return Status::ok();
+}
+
+// Host memory serves any pair unless NCCL_SHM_DISABLE forbids it. What the setting asks for and a pair cannot
+// do is left to the other transport: a program must run, and the log says which.
+Transport choose(std::span<const RankFacts> all, int from, int to, const std::string& setting) {
+  const bool peer = topology::peer_allowed(all, from, to), host = topology::host_allowed(all, from, to);
+  if (setting == "host") return host ? Transport::kHost : Transport::kPeer;
+  return peer || !host ? Transport::kPeer : Transport::kHost;
+}
+
+IslandNode tree_of(std::span<const RankFacts> all, const Settings& settings) {
+  const int nranks = static_cast<int>(all.size());
+  IslandNode tree;
+  if (!settings.islands.empty()) {
+    const Status status = topology::parse_islands(settings.islands, nranks, &tree);
+    if (status) return tree;
+    NCCL_SLAB_INFO("NCCL_SLAB_ISLANDS does not fit this communicator of %d ranks: %s", nranks,
+                   status.what().c_str());
+  }
+  return topology::island_tree(topology::levels_between(all));
+}
+
+}  // namespace
+
+Agreement conclude(std::vector<RankFacts> facts, const Settings& settings) {
+  Agreement agreement;
+  agreement.facts = std::move(facts);
+  agreement.verdict = topology::verdict_on(agreement.facts);
+  if (!agreement.verdict.use()) return agreement;
+  const int nranks = static_cast<int>(agreement.facts.size());
+  agreement.tree = tree_of(agreement.facts, settings);
+  for (int from = 0; from < nranks; ++from)
+    for (int to = 0; to < nranks; ++to)
+      agreement.transports.push_back(choose(agreement.facts, from, to, settings.transport));
+  return agreement;
+}
+
+Status agree_on_facts(Meeting& meeting, int device, Deadline deadline, Agreement* agreement) {
+  RankFacts mine;
+  if (const Status status = gather_own_facts(device, meeting.rank(), meeting.nranks(), &mine); !status)
+    return status;
+  std::vector<RankFacts> all;
+  if (const Status status = gather_facts(meeting, mine, deadline, &all); !status) return status;
+  if (all.size() <= topology::kMaxRanks) {
+    add_peer_facts(device, meeting.rank(), all, &mine);
+    if (const Status status = gather_facts(meeting, mine, deadline, &all); !status) return status;
+  }
+  *agreement = conclude(std::move(all), settings());
+  return Status::ok();
+}
+
+}  // namespace nccl_slab::comm

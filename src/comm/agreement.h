@@ -1,0 +1,36 @@
+// Agreement: the first stage of a set-up. The ranks show each other their facts, twice (the way to a peer can
+// be told only once its GPU is known), and each draws the same conclusions from the same bytes: the verdict,
+// the island tree, and the transport of every directed pair.
+#pragma once
+
+#include <vector>
+
+#include "base/island_tree.h"
+#include "comm/meeting.h"
+#include "topology/rank_facts.h"
+#include "topology/verdict.h"
+
+namespace nccl_slab::comm {
+
+enum class Transport : std::uint8_t { kPeer, kHost };
+
+struct Agreement {
+  std::vector<topology::RankFacts> facts;  // by rank
+  topology::Verdict verdict;
+  IslandNode tree;  // canonical; of one level where nothing divides the ranks
+
+  // How data goes from one rank to another.
+  Transport transport(int from, int to) const {
+    return transports[static_cast<std::size_t>(from) * facts.size() + static_cast<std::size_t>(to)];
+  }
+  std::vector<Transport> transports;
+};
+
+// Called by all ranks of the meeting, on a thread without a current-device requirement. An error means that a
+// gather failed on this rank; it must then not vote yes.
+Status agree_on_facts(Meeting& meeting, int device, Deadline deadline, Agreement* agreement);
+
+// The conclusions from everyone's facts; pure.
+Agreement conclude(std::vector<topology::RankFacts> facts, const Settings& settings);
+
+}  // namespace nccl_slab::comm

@@ -1,0 +1,138 @@
+#include "comm/communicator.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <string>
+#include <thread>
+
+#include "base/log.h"
+#include "base/settings.h"
+#include "comm/engine.h"
+#include "comm/quarantine.h"
+#include "comm/statistics.h"
+
+namespace nccl_slab::comm {
+namespace {
+
+using std::chrono::steady_clock;
+
+// Longest time that end() waits for operations of ours before it makes them leave. NCCL waits without end; a
+// user who destroys a communicator while a peer has not even called has no result to lose.
+constexpr auto kDrainPatience = std::chrono::seconds(60);
+constexpr auto kLeavePatience = std::chrono::seconds(5);
+
+bool drained_within(Engine& engine, steady_clock::duration patience) {
+  const auto deadline = steady_clock::now() + patience;
+  for (auto pause = std::chrono::microseconds(20); !engine.operations_finished();
+       pause = std::min(pause * 2, std::chrono::microseconds(2000))) {
+    if (steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(pause);
+  }
+  return true;
+}
+
+}  // namespace
+
+struct Communicator::State {
+  std::shared_ptr<Statistics> statistics;
+  mutable std::mutex mutex;
+  mutable std::condition_variable changed;
+  bool settled = false;
+  bool ended = false;
+  std::atomic<Reason> reason{Reason::setup_timeout};
+  std::shared_ptr<Engine> engine;
+  std::map<std::string, std::uint64_t> children;
+};
+
+Communicator::Communicator(ncclComm_t real, const MeetingName& name, int rank, int nranks, int device)
+    : real_(real),
+      name_(name),
+      rank_(rank),
+      nranks_(nranks),
+      device_(device),
+      state_(std::make_unique<State>()) {
+  state_->statistics = make_statistics(rank, nranks);
+}
+
+Communicator::~Communicator() = default;
+
+bool Communicator::settled() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->settled;
+}
+
+// The set-up bounds itself; twice its time is only for a set-up thread that the machine does not run.
+void Communicator::wait_settled() const {
+  std::unique_lock lock(state_->mutex);
+  state_->changed.wait_for(lock, std::chrono::milliseconds(2 * settings().setup_timeout + 10000),
+                           [this] { return state_->settled; });
+}
+
+Reason Communicator::verdict() const {
+  return state_->reason.load(std::memory_order_acquire);
+}
+
+std::uint64_t Communicator::next_child(const char* kind) {
+  const std::lock_guard lock(state_->mutex);
+  return state_->children[kind]++;
+}
+
+ncclResult_t Communicator::async_error() const {
+  const std::shared_ptr<Engine> working = engine();
+  return working ? working->async_error() : ncclSuccess;
+}
+
+std::shared_ptr<Engine> Communicator::engine() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->engine;
+}
+
+Statistics& Communicator::statistics() const {
+  return *state_->statistics;
+}
+
+void Communicator::settle(Reason reason, std::shared_ptr<Engine> engine) {
+  const std::lock_guard lock(state_->mutex);
+  if (state_->ended) {
+    if (engine) quarantine(std::move(engine));
+    reason = Reason::ended;
+  }
+  state_->engine = std::move(engine);
+  state_->reason.store(reason, std::memory_order_release);
+  state_->settled = true;
+  state_->changed.notify_all();
+}
+
+std::shared_ptr<Engine> Communicator::take_engine() {
+  const std::lock_guard lock(state_->mutex);
+  state_->ended = true;
+  state_->reason.store(Reason::ended, std::memory_order_release);
+  return std::exchange(state_->engine, nullptr);
+}
+
+void Communicator::abort() {
+  if (const std::shared_ptr<Engine> working = take_engine()) {
+    working->abort();
+    (void)drained_within(*working, kLeavePatience);
+    working->fail();
+    quarantine(working);
+  }
+  release_from_quarantine();
+}
+
+void Communicator::end() {
+  wait_settled();
+  if (const std::shared_ptr<Engine> working = take_engine()) {
+    if (!drained_within(*working, kDrainPatience)) {
+      NCCL_SLAB_WARN(
+          "operations of a communicator that ends are still running after 60 s; they are made to leave");
+      working->abort();
+      (void)drained_within(*working, kLeavePatience);
+    }
+    quarantine(working);
+  }
+  release_from_quarantine();
+}
+
+}  // namespace nccl_slab::comm

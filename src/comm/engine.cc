@@ -1,0 +1,214 @@
+#include "comm/engine.h"
+
+#include <atomic>
+#include <cstring>
+
+#include "base/log.h"
+#include "base/settings.h"
+#include "device/guards.h"
+#include "kernels/program_builder.h"
+#include "topology/island_tree.h"
+
+namespace nccl_slab::comm {
+namespace {
+
+// Said as the number of operations by a rank that leaves after an abort.
+constexpr std::uint64_t kFailed = ~std::uint64_t{0} >> 1;
+constexpr std::uint32_t kSmallPeriod = 0xfffffffe;  // flag values of a small mailbox before they come round
+
+std::size_t part_bytes() {
+  const std::uint64_t mib = settings().slab_mib;
+  return static_cast<std::size_t>(mib < 1 ? 1 : mib > 256 ? 256 : mib) << 20;
+}
+
+// The tree of a kind, or nothing where the ranks have no such structure.
+bool tree_of_kind(const Agreement& agreement, TreeKind kind, IslandNode* tree) {
+  const int depth = topology::depth(agreement.tree);
+  switch (kind) {
+    case TreeKind::kFlat:
+      *tree = flat_tree(static_cast<int>(agreement.facts.size()));
+      return true;
+    case TreeKind::kIslands:
+      *tree = topology::outermost(agreement.tree);
+      return depth >= 1;
+    case TreeKind::kNested:
+      *tree = agreement.tree;
+      return depth >= 2;
+  }
+  return false;
+}
+
+bool uses_host_memory(const Agreement& agreement) {
+  const int ranks = static_cast<int>(agreement.facts.size());
+  for (int from = 0; from < ranks; ++from)
+    for (int to = 0; to < ranks; ++to)
+      if (from != to && agreement.transport(from, to) == Transport::kHost) return true;
+  return false;
+}
+
+}  // namespace
+
+Status Engine::build(std::shared_ptr<Meeting> meeting, const Agreement& agreement, int device,
+                     Deadline deadline, std::shared_ptr<Engine>* engine) {
+  std::shared_ptr<Engine> made(new Engine);
+  made->meeting_ = std::move(meeting);
+  made->device_ = device;
+  if (const Status status = Slab::build(*made->meeting_, agreement, part_bytes(), deadline, &made->slab_);
+      !status)
+    return status;
+  if (const Status status = device::allocate_device(sizeof(kernels::State), &made->state_); !status)
+    return status;
+  if (const Status status = device::allocate_pinned(sizeof(kernels::Control), &made->control_); !status)
+    return status;
+  if (const Status status = made->order_.open(); !status) return status;
+  if (const Status status = made->make_programs(agreement); !status) return status;
+  made->plan_facts_.ranks = made->meeting_->nranks();
+  made->plan_facts_.small_packs = made->slab_.layout().small_packs;
+  made->plan_facts_.host_memory = uses_host_memory(agreement);
+  kernels::Arguments& common = made->common_;
+  made->slab_.fill(&common);
+  common.rank = made->meeting_->rank();
+  common.state = static_cast<kernels::State*>(made->state_.get());
+  common.control = static_cast<kernels::Control*>(made->control_.get());
+  common.small_period = kSmallPeriod;
+  *engine = std::move(made);
+  return Status::ok();
+}
+
+Engine::~Engine() {
+  const device::DeviceGuard guard(device_);
+  meeting_->on_gone({});
+}
+
+Status Engine::make_programs(const Agreement& agreement) {
+  for (int kind = 0; kind < kTreeKinds; ++kind) {
+    IslandNode tree;
+    if (!tree_of_kind(agreement, static_cast<TreeKind>(kind), &tree)) continue;
+    std::vector<kernels::Program> programs;
+    if (const Status status = kernels::build_programs(tree, slab_.layout(), &programs); !status) {
+      if (kind == 0) return status;  // the others are a choice
+      NCCL_SLAB_INFO("no programs for this island tree: %s", status.what().c_str());
+      continue;
+    }
+    const kernels::Program& mine = programs[meeting_->rank()];
+    if (const Status status = device::allocate_device(sizeof(mine), &programs_[kind]); !status) return status;
+    const cudaError_t error = cudaMemcpy(programs_[kind].get(), &mine, sizeof(mine), cudaMemcpyHostToDevice);
+    if (const Status status = device::cuda_status(error, "uploading a program"); !status) return status;
+    roles_[kind] = 1 + mine.levels;
+    plan_facts_.longest_chunk[kind] = mine.longest_chunk;
+  }
+  return Status::ok();
+}
+
+kernels::Arguments Engine::arguments_of(const Operation& operation, std::uint64_t timeout_ns) const {
+  kernels::Arguments a = common_;
+  const int kind = static_cast<int>(operation.tree);
+  a.program = static_cast<const kernels::Program*>(programs_[kind].get());
+  a.roles = roles_[kind];
+  a.send = static_cast<const char*>(operation.send);
+  a.receive = static_cast<char*>(operation.receive);
+  a.shard_bytes = operation.shard_bytes;
+  a.chunk_packs = operation.chunk_packs;
+  a.channels = operation.units;
+  a.scaling = operation.scaling;
+  a.type = operation.type;
+  a.factor = operation.factor;
+  a.factor_pointer = operation.factor_pointer;
+  a.timeout_ns = timeout_ns != 0 ? timeout_ns : settings().timeout * 1000000;
+  return a;
+}
+
+Status Engine::issue(const Operation& operation, cudaStream_t stream, std::uint64_t timeout_ns) {
+  const device::DeviceGuard guard(device_);
+  const std::lock_guard lock(mutex_);
+  return issue_in_order(arguments_of(operation, timeout_ns), operation, stream);
+}
+
+Status Engine::issue_in_order(const kernels::Arguments& arguments, const Operation& operation,
+                              cudaStream_t stream) {
+  device::CaptureState capture;
+  if (const Status status = order_.before(stream, &capture); !status) return status;
+  if (capture.capturing && capture.id != kept_capture_) {
+    if (const Status status = keep_alive_in(capture.graph); !status) return status;
+    kept_capture_ = capture.id;
+  }
+  const cudaError_t error = kernels::launch(operation.kernel, arguments, operation.units, stream);
+  if (const Status status = device::cuda_status(error, "launching a reduce-scatter"); !status) return status;
+  if (!capture.capturing) operations_.fetch_add(1, std::memory_order_relaxed);
+  return order_.after(stream, capture);
+}
+
+// The graph and all that is instantiated from it count as users of the slab until they are destroyed.
+Status Engine::keep_alive_in(cudaGraph_t graph) {
+  using Counter = std::shared_ptr<std::atomic<int>>;
+  auto* counter = new Counter(graphs_);
+  const auto release = [](void* pointer) {
+    auto* owned = static_cast<Counter*>(pointer);
+    (*owned)->fetch_sub(1, std::memory_order_release);
+    delete owned;
+  };
+  cudaUserObject_t object = nullptr;
+  const cudaError_t created =
+      cudaUserObjectCreate(&object, counter, release, 1, cudaUserObjectNoDestructorSync);
+  if (const Status status = device::cuda_status(created, "cudaUserObjectCreate"); !status) {
+    delete counter;
+    return status;
+  }
+  graphs_->fetch_add(1, std::memory_order_relaxed);
+  const cudaError_t retained = cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove);
+  if (retained != cudaSuccess) (void)cudaUserObjectRelease(object, 1);
+  return device::cuda_status(retained, "cudaGraphRetainUserObject");
+}
+
+void Engine::abort() {
+  auto* control = static_cast<kernels::Control*>(control_.get());
+  std::atomic_ref<std::uint32_t>(control->abort).store(1, std::memory_order_release);
+}
+
+void Engine::peer_gone(int rank) {
+  dead_.fetch_or(1u << rank);
+  if (left_.load()) return;
+  int nobody = -1;
+  if (gone_.compare_exchange_strong(nobody, rank))
+    NCCL_SLAB_WARN("rank %d of a communicator has gone; reduce-scatters that need it end with an error",
+                   rank);
+  abort();
+}
+
+ncclResult_t Engine::async_error() const {
+  if (gone_.load() >= 0) return ncclRemoteError;
+  auto* control = static_cast<kernels::Control*>(control_.get());
+  if (std::atomic_ref<std::uint32_t>(control->timed_out).load(std::memory_order_acquire) != 0)
+    return ncclRemoteError;
+  return ncclSuccess;
+}
+
+bool Engine::operations_finished() {
+  const device::DeviceGuard guard(device_);
+  const std::lock_guard lock(mutex_);
+  return order_.idle();
+}
+
+bool Engine::idle() {
+  return graphs_->load(std::memory_order_acquire) == 0 && operations_finished();
+}
+
+void Engine::fail() {
+  meeting_->goodbye(kFailed);
+}
+
+void Engine::leave() {
+  if (left_.exchange(true)) return;
+  const device::DeviceGuard guard(device_);
+  slab_.unmap_peers();
+  meeting_->goodbye(operations());
+}
+
+bool Engine::everyone_left() const {
+  for (int rank = 0; rank < plan_facts_.ranks; ++rank)
+    if (rank != common_.rank && meeting_->departed_after(rank) < 0 && (dead_.load() >> rank & 1u) == 0)
+      return false;
+  return true;
+}
+
+}  // namespace nccl_slab::comm

@@ -1,0 +1,109 @@
+// Engine: the slab of one communicator at work on one rank. Exists when the ranks have agreed to use the
+// slab; also serves its own self-test before that. Issues kernels in order and knows whether they still run.
+// Thread-safe: issue() takes the engine's lock; the rest is constant or atomic.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/nccl_abi.h"
+#include "comm/agreement.h"
+#include "comm/meeting.h"
+#include "comm/slab.h"
+#include "comm/stream_order.h"
+#include "kernels/launch.h"
+
+namespace nccl_slab::comm {
+
+// The trees that a communicator has programs for. islands and nested exist only where the ranks have such a
+// tree.
+enum class TreeKind { kFlat, kIslands, kNested };
+inline constexpr int kTreeKinds = 3;
+
+// What every rank agrees on, for the plan: pure data, the same on all ranks.
+struct PlanFacts {
+  int ranks = 0;
+  std::uint32_t small_packs = 0;                          // capacity of a small mailbox
+  std::array<std::uint32_t, kTreeKinds> longest_chunk{};  // packs; 0: the tree does not exist
+  bool host_memory = false;                               // some pair goes through host memory
+};
+
+struct Operation {
+  kernels::Kernel kernel = kernels::Kernel::kTree;
+  TreeKind tree = TreeKind::kFlat;
+  int units = 1;                  // channels, or blocks of flat_small
+  std::uint32_t chunk_packs = 0;  // of kTree
+  const void* send = nullptr;
+  void* receive = nullptr;
+  std::uint64_t shard_bytes = 0;
+  kernels::DataType type = kernels::DataType::kFp32;
+  kernels::Scaling scaling = kernels::Scaling::kNone;
+  double factor = 1.0;
+  const void* factor_pointer = nullptr;
+};
+
+class Engine {
+ public:
+  // On the current device, by all ranks: builds the slab and what the kernels need beside it.
+  static Status build(std::shared_ptr<Meeting> meeting, const Agreement& agreement, int device,
+                      Deadline deadline, std::shared_ptr<Engine>* engine);
+  ~Engine();
+
+  const PlanFacts& plan_facts() const { return plan_facts_; }
+  int device() const { return device_; }
+  Meeting& meeting() const { return *meeting_; }
+
+  // Issues one operation on `stream`, behind all earlier ones. timeout_ns bounds each of its waits; 0:
+  // NCCL_SLAB_TIMEOUT.
+  Status issue(const Operation& operation, cudaStream_t stream, std::uint64_t timeout_ns = 0);
+
+  // Makes all our kernels leave, now and from now on. From any thread, any number of times.
+  void abort();
+  // Why the communicator is broken, ncclSuccess while it is not.
+  ncclResult_t async_error() const;
+  void peer_gone(int rank);
+  // True when no eager operation runs any more; and, for idle(), no graph holds one either.
+  bool operations_finished();
+  bool idle();
+  // After an abort: the peers learn that this rank has gone, so that theirs end as well.
+  void fail();
+  // Ends our part, once: unmaps the peers' memory and says goodbye. REQUIRES idle(). The own parts stay until
+  // the engine is destroyed, which must wait for everyone_left(): peers may still write to them.
+  void leave();
+  bool left() const { return left_.load(); }
+  bool everyone_left() const;
+  std::uint64_t operations() const { return operations_.load(std::memory_order_relaxed); }
+
+ private:
+  Engine() = default;
+  Status make_programs(const Agreement& agreement);
+  kernels::Arguments arguments_of(const Operation& operation, std::uint64_t timeout_ns) const;
+  Status issue_in_order(const kernels::Arguments& arguments, const Operation& operation, cudaStream_t stream);
+  Status keep_alive_in(cudaGraph_t graph);
+
+  std::shared_ptr<Meeting> meeting_;
+  int device_ = 0;
+  PlanFacts plan_facts_;
+  Slab slab_;
+  device::DeviceMemory state_;
+  device::PinnedMemory control_;
+  std::array<device::DeviceMemory, kTreeKinds> programs_;
+  std::array<int, kTreeKinds> roles_{};
+  kernels::Arguments common_{};
+
+  std::mutex mutex_;  // of order_
+  StreamOrder order_;
+  std::atomic<std::uint64_t> operations_{0};
+  std::atomic<int> gone_{-1};           // the first peer that died
+  std::atomic<std::uint32_t> dead_{0};  // all that did, by rank
+  std::atomic<bool> left_{false};
+  // Graphs that hold operations of ours; counted apart from the engine, since a graph's end may not call
+  // CUDA.
+  std::shared_ptr<std::atomic<int>> graphs_ = std::make_shared<std::atomic<int>>(0);
+  unsigned long long kept_capture_ = 0;  // the capture whose graph was counted last
+};
+
+}  // namespace nccl_slab::comm

@@ -1,0 +1,51 @@
+#include "comm/quarantine.h"
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "comm/engine.h"
+#include "device/guards.h"
+
+namespace nccl_slab::comm {
+namespace {
+
+struct Ward {
+  std::mutex mutex;
+  std::vector<std::shared_ptr<Engine>> engines;
+};
+
+Ward& ward() {
+  static auto* instance = new Ward;  // never destroyed: CUDA may be gone before static objects are
+  return *instance;
+}
+
+}  // namespace
+
+void quarantine(std::shared_ptr<Engine> engine) {
+  const std::lock_guard lock(ward().mutex);
+  ward().engines.push_back(std::move(engine));
+}
+
+void release_from_quarantine() {
+  const device::RelaxedCapture relaxed;
+  std::vector<std::shared_ptr<Engine>> freed;  // destroyed outside of the lock
+  {
+    const std::lock_guard lock(ward().mutex);
+    auto& engines = ward().engines;
+    for (const auto& engine : engines)
+      if (engine->idle()) engine->leave();
+    const auto first = std::partition(engines.begin(), engines.end(), [](const auto& engine) {
+      return !engine->left() || !engine->everyone_left();
+    });
+    std::move(first, engines.end(), std::back_inserter(freed));
+    engines.erase(first, engines.end());
+  }
+}
+
+int quarantined() {
+  const std::lock_guard lock(ward().mutex);
+  return static_cast<int>(ward().engines.size());
+}
+
+}  // namespace nccl_slab::comm

@@ -1,0 +1,20 @@
+// Quarantine: slabs of communicators that have ended on this rank but that a peer, or a graph, may still use.
+// Nothing here waits: what has become free is freed when the next communicator begins or ends. What is left
+// when the process exits goes with it. Thread-safe.
+#pragma once
+
+#include <memory>
+
+namespace nccl_slab::comm {
+
+class Engine;
+
+void quarantine(std::shared_ptr<Engine> engine);
+
+// Says goodbye for engines that have become idle and frees those that everyone has left. Calls CUDA.
+void release_from_quarantine();
+
+// For tests: engines still held.
+int quarantined();
+
+}  // namespace nccl_slab::comm

@@ -1,0 +1,45 @@
+// Slab: the shared memory of one communicator as one rank sees it: its own parts, which the peers write, and
+// the peers' parts mapped here. A part lies in GPU memory of its owner for the pairs with peer access, and in
+// pinned host memory for the others; a rank with both kinds of sources has both. Not thread-safe; built by
+// the set-up thread, then read only.
+#pragma once
+
+#include <vector>
+
+#include "comm/agreement.h"
+#include "device/owned.h"
+#include "kernels/arguments.h"
+
+namespace nccl_slab::comm {
+
+class Slab {
+ public:
+  // Allocates this rank's parts on the current device, exchanges them over the meeting and maps the peers'.
+  // Called by all ranks. An error means that this rank must vote no.
+  static Status build(Meeting& meeting, const Agreement& agreement, std::size_t part_bytes, Deadline deadline,
+                      Slab* slab);
+
+  const kernels::Layout& layout() const { return layout_; }
+  // Unmaps what is the peers'. No kernel of ours may run any more.
+  void unmap_peers() { imports_.clear(); }
+  // Fills the mailbox addresses of a kernel's arguments.
+  void fill(kernels::Arguments* arguments) const;
+
+ private:
+  struct Import {
+    device::ImportedMemory device;
+    device::SharedHostMemory host;
+  };
+
+  Status allocate(const Agreement& agreement, int rank);
+  Status map_peer(const Agreement& agreement, int rank, int peer, Contribution* contribution);
+  Contribution describe() const;
+
+  kernels::Layout layout_{};
+  device::DeviceMemory own_device_;
+  device::SharedHostMemory own_host_;
+  std::vector<Import> imports_;
+  char *inbound_[kernels::kMaxRanks] = {}, *outbound_[kernels::kMaxRanks] = {};
+};
+
+}  // namespace nccl_slab::comm

@@ -1,0 +1,48 @@
+// StreamOrder: our operations of one communicator run one after another, whatever streams they were issued
+// on, eager and in graphs. Operations of the program and of NCCL are left as they are.
+//
+// Eager: an event is recorded after every operation, since a stream may be destroyed at any time; an
+// operation on another stream waits for it. In a capture: the first operation waits for the event as an
+// external one (whatever was issued last when the graph is launched); each next one depends on the one
+// before; and each leaves an external record beside the path, which the program's own nodes do not wait for,
+// so that later operations wait for the graph.
+//
+// Not thread-safe: the caller holds the communicator's lock from before() to after().
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "base/status.h"
+#include "device/capture.h"
+#include "device/owned.h"
+
+namespace nccl_slab::comm {
+
+class StreamOrder {
+ public:
+  // Creates the event on the current device.
+  Status open() { return device::create_event(&last_); }
+
+  // Around one operation. *capture says whether it is captured. An error means: the operation must not be
+  // issued.
+  Status before(cudaStream_t stream, device::CaptureState* capture);
+  Status after(cudaStream_t stream, const device::CaptureState& capture);
+
+  // True when all eager operations have finished.
+  bool idle() const { return !used_ || cudaEventQuery(last_.get()) != cudaErrorNotReady; }
+
+ private:
+  Status before_eager(cudaStream_t stream);
+  Status before_captured(cudaStream_t stream, device::CaptureState* capture);
+  Status after_captured(cudaStream_t stream);
+
+  device::Event last_;
+  bool used_ = false;         // the event was recorded outside of captures
+  bool same_stream_ = false;  // the last operation was eager, on the stream with this id
+  unsigned long long stream_id_ = 0;
+  unsigned long long capture_id_ = 0;    // of the last captured operation; 0: none
+  cudaGraphNode_t operation_ = nullptr;  // its kernel
+  cudaGraphNode_t record_ = nullptr;     // its record
+};
+
+}  // namespace nccl_slab::comm
