@@ -160,7 +160,7 @@ bool offers_nccl(const Module& module) {
 }
 
 bool is_nccl(const Module& module) {
-  return std::strncmp(module.soname(), "libnccl.so", 10) == 0 && offers_nccl(module) && !is_nccl_slab(module);
+  return std::strncmp(module.soname(), "libnccl", 7) == 0 && offers_nccl(module) && !is_nccl_slab(module);
 }
 
 }  // namespace nccl_slab::abi

@@ -45,7 +45,8 @@ bool visit_module_of(const void* address, const std::function<void(const Module&
 bool is_nccl_slab(const Module& module);
 // True for a library that offers NCCL's functions: NCCL, ours, or another interposer.
 bool offers_nccl(const Module& module);
-// True for NCCL itself, told from other interposers by its SONAME.
+// True for NCCL itself, told from other interposers by its SONAME: libnccl.so.2, or
+// libnccl-1a2b3c4d.so.2.18.1 in a wheel that brings its own.
 bool is_nccl(const Module& module);
 
 }  // namespace nccl_slab::abi

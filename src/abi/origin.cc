@@ -62,7 +62,8 @@ Origin judge(const void* address, const Place& place) {
   if (place.is_nccl)
     if (const Library* library = library_at(address)) return {library, true};
   if (other_leader() != nullptr) return {library_at(other_leader()), true};
-  return {kDropIn ? served_library() : search_library(address), !enabled()};
+  const Library* library = kDropIn ? served_library() : search_library(address);
+  return {library, library == absent_library() || !enabled()};
 }
 
 Origin ask(const void* return_address) {

@@ -30,7 +30,7 @@ const Library* real_behind(void* address) {
   bool usable = false, ours = false;
   RealFunction ask = nullptr;
   visit_module_of(address, [&](const Module& module) {
-    usable = offers_nccl(module);
+    usable = module.symbol(kProbe) != nullptr;
     ours = is_nccl_slab(module);
     if (ours && !module.contains(self_address()) && (!kDropIn || module.contains(other_leader())))
       ask = reinterpret_cast<RealFunction>(module.symbol("nccl_slab_real_function"));
