@@ -1,7 +1,9 @@
 // `nccl-slab topo --json`: the report as one JSON object on one line. Unknown facts are null. GPUs are named
 // by the numbers of the source, as in the text.
+#include <algorithm>
 #include <cstdio>
 
+#include "tool/json_text.h"
 #include "tool/topo_report.h"
 
 namespace nccl_slab::tool {
@@ -10,19 +12,12 @@ namespace {
 using topology::Answer;
 using topology::Machine;
 
+// Names come from files and need not be UTF-8, which JSON must be.
 std::string quoted(std::string_view text) {
-  std::string json = "\"";
-  for (const char character : text) {
-    const auto code = static_cast<unsigned char>(character);
-    char escape[8];
-    std::snprintf(escape, sizeof escape, "\\u%04x", code);
-    if (code < 0x20 || code >= 0x7f)
-      json += escape;  // bytes of files need not be UTF-8
-    else
-      json +=
-          character == '"' || character == '\\' ? std::string("\\") + character : std::string(1, character);
-  }
-  return json + "\"";
+  std::string ascii(text);
+  std::replace_if(
+      ascii.begin(), ascii.end(), [](unsigned char c) { return c >= 0x7f; }, '?');
+  return json_text(ascii);
 }
 
 std::string text_or_null(const std::string& text) {
