@@ -30,7 +30,8 @@ std::optional<PciAddress> parse_pci_address(std::string_view text) {
   const bool has_function = rest.find('.') != rest.npos;
   const auto function = has_function ? hexadecimal(take_last(&rest, '.'), 7) : 0u;
   if (rest.find(':') == rest.npos) return std::nullopt;
-  const auto device = hexadecimal(take_last(&rest, ':'), 31);
+  // A device number has five bits; files with made-up addresses do not care, and need only be told apart.
+  const auto device = hexadecimal(take_last(&rest, ':'), 255);
   const bool has_domain = rest.find(':') != rest.npos;
   const auto bus = hexadecimal(take_last(&rest, ':'), 255);
   const auto domain = has_domain ? hexadecimal(rest, 0xffffffffu) : 0u;

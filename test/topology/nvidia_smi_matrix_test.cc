@@ -5,6 +5,7 @@
 
 #include "fixtures.h"
 #include "topology/islands.h"
+#include "topology/topology_file.h"
 
 namespace nccl_slab::topology {
 namespace {
@@ -122,6 +123,13 @@ TEST(NvidiaSmiMatrix, GpuNumbersAreKept) {
 TEST(NvidiaSmiMatrix, AHeaderAloneGivesGpusOfUnknownPlace) {
   EXPECT_EQ(islands_in("\tGPU0\tGPU1\tCPU Affinity\nFailed to run topology matrix\n"), "unknown");
   EXPECT_EQ(read("\tGPU0\tGPU1\tCPU Affinity\n").pcie_only(), Answer::kUnknown);
+}
+
+TEST(NvidiaSmiMatrix, InAPageThatMentionsXml) {
+  Machine machine;
+  EXPECT_TRUE(parse_topology("<?xml version=\"1.0\"?><html><pre>\n" + std::string(kPlain) + "</pre></html>",
+                             &machine));
+  EXPECT_EQ(machine.gpu_count(), 4);
 }
 
 TEST(NvidiaSmiMatrix, OneGpu) {
