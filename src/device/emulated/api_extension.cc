@@ -29,6 +29,17 @@ __attribute__((visibility("default"))) const char* nccl_slab_emulated_path(int d
   return machine == nullptr ? nullptr : machine->machine.path(device, other_device);
 }
 
+__attribute__((visibility("default"))) void nccl_slab_emulated_freeze(int device, int frozen) {
+  Runtime* machine = runtime();
+  if (machine != nullptr && machine->machine.has(device)) machine->state.frozen(device) = frozen != 0;
+}
+
+__attribute__((visibility("default"))) int nccl_slab_emulated_frozen(int device) {
+  Runtime* machine = runtime();
+  if (machine == nullptr || !machine->machine.has(device)) return -1;
+  return static_cast<int>(machine->state.frozen(device).load());
+}
+
 __attribute__((visibility("default"))) int nccl_slab_emulated_island(int device) {
   Runtime* machine = runtime();
   return machine == nullptr ? -1 : machine->machine.island(device);

@@ -22,6 +22,7 @@ typedef struct {
   int device;   // the ordinal, in the machine description, of the device that runs it
 } nccl_slab_emulated_block;
 
+// No exception may leave it.
 typedef void (*nccl_slab_emulated_kernel)(const nccl_slab_emulated_block* block, const void* argument);
 
 // Makes `function` launchable by cudaLaunchKernel with one by-value argument of argument_bytes, copied at the
@@ -46,6 +47,12 @@ uint64_t nccl_slab_emulated_bytes(int from_device, int to_device);
 // unknown.
 const char* nccl_slab_emulated_path(int device, int other_device);
 int nccl_slab_emulated_island(int device);
+
+// Stops (1) or releases (0) the kernels of a device, in every process of the machine: a frozen kernel stays
+// in its next store, yield or start. Faults of the machine description freeze too. nccl_slab_emulated_frozen:
+// 1, 0, -1 when unknown.
+void nccl_slab_emulated_freeze(int device, int frozen);
+int nccl_slab_emulated_frozen(int device);
 
 #ifdef __cplusplus
 }

@@ -17,7 +17,7 @@ enum class FaultKind {
   kPeerEnable,    // cudaDeviceEnablePeerAccess(to) on `from` fails with `code`
   kHostRegister,  // cudaHostRegister on `from` fails with `code`
   kAllocate,      // cudaMalloc on `from` fails with `code`
-  kFreeze,        // kernels of `from` stop at their next store or wait once it has started `after` of them
+  kFreeze,  // kernels of `from` stop at their next store or wait when the one after `after` others starts
 };
 
 struct Fault {

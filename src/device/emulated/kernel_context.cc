@@ -39,7 +39,7 @@ void stay_frozen(const Runtime& runtime, int device) {
 void maybe_freeze(Runtime& runtime, int device) {
   const unsigned long started = ++runtime.devices[device]->kernels;
   for (const Fault& fault : runtime.machine.faults) {
-    if (fault.concerns(FaultKind::kFreeze, device, -1) && started > fault.after)
+    if (fault.concerns(FaultKind::kFreeze, device, -1) && started == fault.after + 1)
       runtime.state.frozen(device) = 1;
   }
 }
@@ -52,12 +52,7 @@ void run_block(const KernelCall& call, const nccl_slab_emulated_block& place) {
   block_state = BlockState{place.device, 0, {}, {}};
   thread_state().inside_callback = true;
   stay_frozen(runtime, place.device);
-  try {
-    call.kernel->body(&place, call.argument());
-  } catch (...) {
-    fail(place.device, cudaErrorLaunchFailure, "an exception left a kernel",
-         reinterpret_cast<void*>(call.kernel->body));
-  }
+  call.kernel->body(&place, call.argument());
 }
 
 void transfer(Runtime& runtime, int from, int to, void* destination, const void* source, std::size_t bytes) {

@@ -8,7 +8,7 @@ namespace nccl_slab::emulated {
 
 class Runtime;
 
-// Runs one block to its end. An exception becomes the device's failure, as a faulting kernel does on a GPU.
+// Runs one block to its end.
 void run_block(const KernelCall& call, const nccl_slab_emulated_block& place);
 
 // Moves bytes over the path between two devices (kHost: host memory): counts them and applies the machine's

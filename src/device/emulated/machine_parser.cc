@@ -208,7 +208,7 @@ class Reader {
         const auto matches = [&](int from, int to) {
           return (which.from < 0 || which.from == from) && (which.to < 0 || which.to == to);
         };
-        if (matches(a, b) || (which.both && matches(b, a))) machine_.peer[a][b] = answer == "yes";
+        if (a != b && (matches(a, b) || (which.both && matches(b, a)))) machine_.peer[a][b] = answer == "yes";
       }
     }
   }
