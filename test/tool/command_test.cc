@@ -1,0 +1,181 @@
+// The command as a user meets it: a copy of the tool in an installation of stand-ins, run through the shell.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Told {
+  std::string out, errors;
+  int exit_status = -1;
+};
+
+std::string contents(const fs::path& file) {
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+class Command : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = fs::temp_directory_path() / "nccl-slab-command-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    install(std::getenv("TOOL"), "bin/nccl-slab");
+    install(std::getenv("TOOL_LIBRARY"), "lib/libnccl-slab.so");
+    install(std::getenv("TOOL_LIBRARY"), "lib/nccl-slab/libnccl.so.2");
+    fs::create_directories(folder_ / "share/nccl-slab/machines");
+    std::ofstream(folder_ / "share/nccl-slab/machines/two.machine") << "machine\n";
+    std::ofstream(folder_ / "not-executable") << "text\n";
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  void install(const char* file, const char* to) {
+    ASSERT_NE(file, nullptr) << "set by meson.build";
+    fs::create_directories((folder_ / to).parent_path());
+    fs::copy_file(file, folder_ / to);
+  }
+
+  // `command` with NCCL_SLAB as the tool.
+  Told run(const std::string& command) {
+    std::ofstream(folder_ / "script") << "ulimit -c 0\n" << command << "\n";
+    const std::string line = "cd '" + folder_.string() +
+                             "' && env -u LD_PRELOAD -u LD_LIBRARY_PATH TMPDIR='" + folder_.string() +
+                             "' NCCL_SLAB=./bin/nccl-slab timeout 30 sh script >out 2>errors";
+    const int status = std::system(line.c_str());
+    return {contents(folder_ / "out"), contents(folder_ / "errors"),
+            WIFEXITED(status) ? WEXITSTATUS(status) : -1};
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(Command, TellsItsVersionAndItsCommands) {
+  EXPECT_EQ(run("$NCCL_SLAB --version").out.rfind("nccl-slab ", 0), 0u);
+  const Told help = run("$NCCL_SLAB --help");
+  EXPECT_EQ(help.exit_status, 0);
+  for (const char* word : {"run ", "env ", "--machine"})
+    EXPECT_NE(help.out.find(word), std::string::npos) << word;
+  EXPECT_EQ(run("$NCCL_SLAB").exit_status, 2);
+  EXPECT_EQ(run("$NCCL_SLAB frobnicate").exit_status, 2);
+  EXPECT_EQ(run("$NCCL_SLAB frobnicate").out, "");
+}
+
+TEST_F(Command, RunBecomesTheProgram) {
+  const Told told = run("$NCCL_SLAB run -- sh -c 'echo $LD_PRELOAD; exit 9'");
+  EXPECT_EQ(told.out, (folder_ / "lib/libnccl-slab.so\n").string());
+  EXPECT_EQ(told.errors, "");
+  EXPECT_EQ(told.exit_status, 9);
+  EXPECT_EQ(run("$NCCL_SLAB run sh -c 'kill -TERM $$' ; echo $?").out, "143\n");
+  EXPECT_EQ(run("exec 3<&0; echo in | $NCCL_SLAB run cat").out, "in\n");
+}
+
+TEST_F(Command, RunSaysWhatItDidOnStandardErrorAlone) {
+  const Told told = run("$NCCL_SLAB run -v echo hello");
+  EXPECT_EQ(told.out, "hello\n");
+  for (const char* variable :
+       {"LD_PRELOAD=", "LD_LIBRARY_PATH=", "VLLM_NCCL_SO_PATH=", "SGLANG_NCCL_SO_PATH="})
+    EXPECT_NE(told.errors.find(variable), std::string::npos) << variable;
+}
+
+TEST_F(Command, RunFailsAsEnvDoes) {
+  EXPECT_EQ(run("$NCCL_SLAB run no-such-program").exit_status, 127);
+  EXPECT_NE(run("$NCCL_SLAB run no-such-program").errors.find("no-such-program"), std::string::npos);
+  EXPECT_EQ(run("$NCCL_SLAB run ./not-executable").exit_status, 126);
+  EXPECT_EQ(run("$NCCL_SLAB run").exit_status, 2);
+  EXPECT_EQ(run("$NCCL_SLAB run --fast true").exit_status, 2);
+}
+
+TEST_F(Command, RunRefusesToNest) {
+  const Told told = run("$NCCL_SLAB run $NCCL_SLAB run true");
+  EXPECT_EQ(told.exit_status, 125);
+  EXPECT_NE(told.errors.find("already"), std::string::npos) << told.errors;
+}
+
+TEST_F(Command, RunMissesItsInstallation) {
+  fs::remove(folder_ / "lib/libnccl-slab.so");
+  const Told told = run("$NCCL_SLAB run true");
+  EXPECT_EQ(told.exit_status, 125);
+  EXPECT_NE(told.errors.find("lib/libnccl-slab.so is missing"), std::string::npos) << told.errors;
+}
+
+TEST_F(Command, RunWorksThroughASymbolicLink) {
+  fs::create_symlink(folder_ / "bin/nccl-slab", folder_ / "linked");
+  EXPECT_EQ(run("./linked run true").exit_status, 0);
+}
+
+#if NCCL_SLAB_IS_EMULATED
+
+TEST_F(Command, AMachineLivesAsLongAsItsProgram) {
+  const Told told = run(
+      "$NCCL_SLAB run --machine two sh -c 'echo $NCCL_SLAB_MACHINE; ls $NCCL_SLAB_MACHINE_STATE; exit 5'");
+  EXPECT_EQ(told.out.rfind((folder_ / "share/nccl-slab/machines/two.machine\n").string(), 0), 0u) << told.out;
+  EXPECT_NE(told.out.find("nccl-slab-machine-"), std::string::npos);
+  EXPECT_EQ(told.exit_status, 5);
+  for (const auto& entry : fs::directory_iterator(folder_))
+    EXPECT_EQ(entry.path().filename().string().find("nccl-slab-machine-"), std::string::npos) << "removed";
+}
+
+TEST_F(Command, SignalsReachTheProgramOnAMachine) {
+  const Told told =
+      run("$NCCL_SLAB run --machine two sh -c 'trap \"echo caught; exit 4\" TERM; echo ready; while :; do "
+          "sleep 0.05; done' >heard &\n"
+          "child=$!\n"
+          "while ! grep -q ready heard; do sleep 0.05; done\n"
+          "kill -TERM $child; wait $child; echo $?; cat heard");
+  EXPECT_EQ(told.out, "4\nready\ncaught\n");
+}
+
+TEST_F(Command, ASignalThatEndsTheProgramShowsInTheStatus) {
+  EXPECT_EQ(run("$NCCL_SLAB run --machine two sh -c 'kill -KILL $$'").exit_status, 137);
+  EXPECT_EQ(run("$NCCL_SLAB run --machine two no-such-program").exit_status, 127);
+}
+
+TEST_F(Command, PlainPreloadsNothing) {
+  EXPECT_EQ(run("$NCCL_SLAB run --machine two --plain sh -c 'echo \"[$LD_PRELOAD]\"'").out, "[]\n");
+}
+
+TEST_F(Command, AMachineMustExist) {
+  EXPECT_EQ(run("$NCCL_SLAB run --machine three true").exit_status, 125);
+  EXPECT_NE(run("$NCCL_SLAB run --machine three true").errors.find("three"), std::string::npos);
+  EXPECT_EQ(run("$NCCL_SLAB run --machine ./share/nccl-slab/machines/two.machine true").exit_status, 0);
+}
+
+#else
+
+TEST_F(Command, AGpuInstallationHasNoMachines) {
+  const Told told = run("$NCCL_SLAB run --machine two true");
+  EXPECT_EQ(told.exit_status, 125);
+  EXPECT_NE(told.errors.find("emulated flavour"), std::string::npos) << told.errors;
+}
+
+#endif
+
+TEST_F(Command, EnvShowsWhatIsTaken) {
+  const Told told = run("NCCL_SLAB_TIMEOUT=70 $NCCL_SLAB env");
+  EXPECT_NE(told.out.find("NCCL_SLAB_TIMEOUT=70 ms (set)"), std::string::npos) << told.out;
+  EXPECT_NE(told.out.find("NCCL_SLAB_ENABLE=1\n"), std::string::npos);
+  const Told wrong = run("NCCL_SLAB_TIMEOUT=soon $NCCL_SLAB env");
+  EXPECT_EQ(wrong.exit_status, 1);
+  EXPECT_NE(wrong.errors.find("NCCL_SLAB_TIMEOUT=soon is not"), std::string::npos);
+  EXPECT_EQ(run("$NCCL_SLAB env --yaml").exit_status, 2);
+}
+
+TEST_F(Command, EnvIsJsonOnRequest) {
+  EXPECT_EQ(run("NCCL_SLAB_DEBUG_FILE='a\"b\\c' $NCCL_SLAB env --json | python3 -c "
+                "'import json,sys; print([row[\"value\"] for row in json.load(sys.stdin) if "
+                "row[\"variable\"] == \"NCCL_SLAB_DEBUG_FILE\"])'")
+                .out,
+            "['a\"b\\\\c']\n");
+}
+
+}  // namespace
