@@ -6,21 +6,26 @@ import pathlib
 import slab_statistics
 from environment import Environment
 from places import Places
-from step import Step
+from step import Check, Step
 
-PROGRAMS = ("rank_suite", "reduce_scatter_table")
+# With the reasons for which they have calls forwarded on purpose.
+PROGRAMS = {
+    "rank_suite": frozenset({"operation", "datatype"}),
+    "reduce_scatter_table": frozenset(),
+}
 TRANSPORTS = ("peer", "host")
 
 
 def own_programs(places: Places, environment: Environment, ranks: tuple[int, ...]) -> list[Step]:
-    """Ranks all on one GPU, or one on each."""
+    """Ranks all on one GPU, or one on each; once as threads of one process."""
     one_gpu = environment.devices == 1
+    options = ["--same-device"] if one_gpu else []
+    fitting = [count for count in ranks if one_gpu or count <= environment.devices]
     steps = []
     for name in PROGRAMS:
-        for count in ranks:
-            if one_gpu or count <= environment.devices:
-                steps += _program(places, environment, name, count, ["--same-device"] if one_gpu else [])
-    return steps
+        for count in fitting:
+            steps += _program(places, environment, name, count, options)
+    return steps + _program(places, environment, "rank_suite", fitting[0], [*options, "--threads"])
 
 
 def _program(
@@ -28,18 +33,22 @@ def _program(
 ) -> list[Step]:
     program = places.built(name)
     missing = places.missing_for_nccl(program, name)
-    command = [str(program), "--ranks", str(ranks), *options]
+    command = [str(program), "--ranks", str(ranks), "--limit", "80", *options]
     plain = environment.given_nccl(ranks)
-    steps = [Step(f"programs/{name} n={ranks} plain", command, 90, plain, missing=missing)]
+    label = f"programs/{name} n={ranks}" + (" threads" if "--threads" in options else "")
+    steps = [Step(f"{label} plain", command, 90, plain, missing=missing)]
     for transport in TRANSPORTS:
         slab = plain | environment.preload(places.preload(), transport)
-        label = f"programs/{name} n={ranks} slab {transport}"
-        steps.append(Step(label, command, 90, slab, _all_taken, missing))
+        steps.append(Step(f"{label} slab {transport}", command, 90, slab, _taken(name, transport), missing))
     return steps
 
 
-def _all_taken(folder: pathlib.Path, _: str) -> list[str]:
-    return slab_statistics.complaints(folder, 1)
+def _taken(name: str, transport: str) -> Check:
+    def check(folder: pathlib.Path, _: str) -> list[str]:
+        forwarded = slab_statistics.complaints(folder, 1, PROGRAMS[name])
+        return forwarded + slab_statistics.mailbox_complaints(folder, transport)
+
+    return check
 
 
 def default_verdict(places: Places, environment: Environment) -> list[Step]:

@@ -3,6 +3,7 @@ restarted, and the next step runs. Nothing that a step does stops the suite."""
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import time
@@ -87,9 +88,9 @@ class Runner:
         if status is None:
             return Outcome(step.name, "failed", f"killed after {step.limit_s} s")
         if status == 77:
-            return skipped(step, self._last_line(step))
+            return skipped(step, self._telling_line(step))
         if status != 0:
-            return Outcome(step.name, "failed", f"exit status {status}: {self._last_line(step)}")
+            return Outcome(step.name, "failed", f"exit status {status}: {self._telling_line(step)}")
         log = self.log_path(step).read_text(errors="replace")
         try:
             complaints = step.check(folder, log) if step.check else []
@@ -106,6 +107,9 @@ class Runner:
             end_all(self._others)
             self._mps.start()
 
-    def _last_line(self, step: Step) -> str:
-        lines = self.log_path(step).read_text(errors="replace").strip().splitlines()
-        return lines[-1][:200] if lines else ""
+    def _telling_line(self, step: Step) -> str:
+        """The first that speaks of a failure, else the last."""
+        text = self.log_path(step).read_text(errors="replace")
+        lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+        telling = [line for line in lines if re.search("FAILED|[Ee]rror", line)] or lines[-1:]
+        return telling[0].strip()[:200] if telling else ""

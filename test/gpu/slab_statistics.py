@@ -56,3 +56,13 @@ def forwarded_only(folder: pathlib.Path, reason: str) -> list[str]:
     if taken.slab_calls == 0 and set(taken.forwarded) - ALWAYS_FORWARDED == {reason}:
         return []
     return [f"expected only {reason}, got {taken.slab_calls} slab calls and {taken.forwarded}"]
+
+
+def mailbox_complaints(folder: pathlib.Path, transport: str) -> list[str]:
+    """Whether the slab used the transport that was asked for, by its own INFO lines (NCCL_SLAB_DEBUG_FILE)."""
+    wanted = {"peer": "mailboxes in GPU memory", "host": "mailboxes in host memory"}[transport]
+    lines = [line for path in folder.glob("slab.*.log") for line in path.read_text().splitlines()]
+    others = [line for line in lines if "mailboxes in" in line and wanted not in line]
+    if others or not any(wanted in line for line in lines):
+        return [f"no {wanted}" + (f": {others[0]}" if others else "")]
+    return []
