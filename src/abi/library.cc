@@ -9,6 +9,7 @@
 
 #include "abi/answers.h"
 #include "abi/modules.h"
+#include "abi/self.h"
 #include "base/log.h"
 
 namespace nccl_slab::abi {
@@ -89,7 +90,7 @@ const Library* publish(Library* library) {
   } while (!all_libraries.compare_exchange_weak(head, library, std::memory_order_acq_rel));
   // The reference is never dropped: communicators and jumps point into the copy.
   if (!library->path.empty()) (void)::dlopen(library->path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
-  NCCL_SLAB_INFO("NCCL: %s", library->path.c_str());
+  if (other_leader() == nullptr) NCCL_SLAB_INFO("NCCL: %s", library->path.c_str());
   return library;
 }
 

@@ -134,12 +134,30 @@ const Library* from_setting(const std::string& path, std::string* looked) {
   return library;
 }
 
+const Library* in_callers_reach(const void* caller) {
+  const Library* library = in_global_scope();
+  return library != nullptr ? library : in_scope_of(caller);
+}
+
+// Under a preload only some calls pass here: the others go on to the copy that the program reaches itself.
+void warn_of_two(const Library* chosen, const void* caller) {
+  const Library* reached = in_callers_reach(caller);
+  if (reached != nullptr && reached != chosen)
+    NCCL_SLAB_WARN(
+        "NCCL_SLAB_NCCL_LIB=%s is not the NCCL of the program, %s: calls that nccl-slab does not handle go "
+        "there",
+        chosen->path.c_str(), reached->path.c_str());
+}
+
 const Library* search(const void* caller, std::string* looked) {
-  if (const std::string& path = settings().nccl_lib; !path.empty()) return from_setting(path, looked);
+  if (const std::string& path = settings().nccl_lib; !path.empty()) {
+    const Library* library = from_setting(path, looked);
+    if (library != nullptr && !kDropIn) warn_of_two(library, caller);
+    return library;
+  }
   *looked = "no libnccl is loaded";
   if (!kDropIn) {
-    if (const Library* library = in_global_scope()) return library;
-    if (const Library* library = in_scope_of(caller)) return library;
+    if (const Library* library = in_callers_reach(caller)) return library;
   } else if (other_leader() != nullptr) {
     if (const Library* library = real_behind(const_cast<void*>(other_leader()))) return library;
   }

@@ -206,6 +206,13 @@ TEST_F(Finding, TwoDropIns) {
             kServedByA + kHandled);
 }
 
+TEST_F(Finding, AChoiceBesideTheProgramsOwnNcclIsWarnedOf) {
+  const Told told = run({{"LD_PRELOAD", preload()}, {"NCCL_SLAB_NCCL_LIB", nccl_b()}}, linked());
+  EXPECT_NE(told.errors.find("is not the NCCL of the program, " + nccl_a()), std::string::npos)
+      << told.errors;
+  EXPECT_EQ(run({{"LD_PRELOAD", preload()}, {"NCCL_SLAB_NCCL_LIB", nccl_a()}}, linked()).errors, "");
+}
+
 TEST_F(Finding, NeverItself) {
   const std::string link = folder_ / "libnccl.so.2";
   fs::create_symlink(drop_in(), link);
