@@ -35,6 +35,7 @@ class Peer {
   // Has its contribution to the next all_gather arrived completely?
   bool has_contribution() const { return !inbox_.empty(); }
   Contribution take_contribution();
+  bool fails_to_contribute() const { return ended_ && inbox_.empty(); }
 
   // Its process or its meeting is over, or it broke the protocol. What it sent before has been read.
   bool ended() const { return ended_; }

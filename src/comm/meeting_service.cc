@@ -1,4 +1,5 @@
-// The application side of MeetingService; the thread's side is in meeting_service_thread.cc.
+// The application side of MeetingService after the ranks are found (meeting_service_find.cc); the thread's
+// side is in meeting_service_thread.cc.
 #include "comm/meeting_service.h"
 
 #include <signal.h>
@@ -36,12 +37,17 @@ bool is_too_large(const Contribution& contribution) {
 
 MeetingService::MeetingService(const MeetingName& name) : name_(name) {}
 
-MeetingService::~MeetingService() {
+MeetingService::~MeetingService() = default;
+
+void MeetingService::stop() {
   {
     const Lock lock(mutex_);
     leave();
   }
-  if (thread_.joinable()) thread_.join();
+  if (!thread_.joinable()) return;
+  if (thread_.get_id() != std::this_thread::get_id()) return thread_.join();
+  callback_.set({});  // the one that runs is the last
+  thread_.detach();
 }
 
 Status MeetingService::start() {
@@ -50,72 +56,17 @@ Status MeetingService::start() {
   if (!wakeup_) return Status::error(std::string("making an eventfd: ") + std::strerror(errno));
   const AllSignalsBlocked blocked;
   try {
-    thread_ = std::thread(&MeetingService::run, this);
+    thread_ = std::thread([self = shared_from_this()] { self->run(); });
   } catch (const std::system_error& error) {
     return Status::error(std::string("starting a thread: ") + error.what());
   }
   return Status::ok();
 }
 
-Status MeetingService::find_ranks(int rank, int nranks, Deadline deadline, Reason* reason) {
-  *reason = Reason::setup_failed;
-  std::vector<Present> present;
-  if (nranks > verdict_word::kMostRanks) *reason = Reason::too_many_ranks;
-  Status status = rank < 0 || rank >= nranks || nranks > verdict_word::kMostRanks
-                      ? Status::error("rank " + std::to_string(rank) + " of " + std::to_string(nranks))
-                      : call_roll(name_, nranks, deadline, &present, reason);
-  if (status) status = begin(rank, nranks, std::move(present));
-  if (status) status = wait_until_met(deadline, reason);
-  if (status) *reason = Reason::none;
-  if (!status) {
-    const Lock lock(mutex_);
-    fail(*reason, status);
-  }
-  return status;
-}
-
-Status MeetingService::begin(int rank, int nranks, std::vector<Present> present) {
-  const Lock lock(mutex_);
-  if (phase_ == Phase::kLeft && !failure_) return failure_;
-  if (phase_ != Phase::kEntered) return Status::error("the ranks were looked for before");
-  rank_ = rank;
-  nranks_ = nranks;
-  if (Status status = greet(std::move(present)); !status) return status;
-  phase_ = Phase::kFinding;
-  wake(wakeup_);
-  return Status::ok();
-}
-
-// Everybody has been connected to before the first hello leaves. So whoever has heard hello from all ranks
-// knows that no rank still has to connect to it, and may stop listening.
-Status MeetingService::greet(std::vector<Present> present) {
-  Frame hello = frame_of(make_hello(name_, rank_, nranks_));
-  if (rank_ == 0) {
-    OwnedFd memory;
-    if (Status status = VerdictWord::create(&memory); !status) return status;
-    if (Status status = word_.adopt(memory); !status) return status;
-    hello.descriptors.push_back(std::move(memory));
-  }
-  for (Present& other : present) {
-    // A fresh connection has room for this. kEnded: the service thread will find out.
-    const Sent sent = send_frame(other.connection.get(), hello);
-    if (sent == Sent::kNothing || sent == Sent::kFailed) return Status::error("a hello could not be sent");
-    peers_.push_back(std::make_unique<Peer>(std::move(other), name_.position));
-  }
-  return Status::ok();
-}
-
-Status MeetingService::wait_until_met(Deadline deadline, Reason* reason) {
-  Lock lock(mutex_);
-  const bool settled = changed_.wait_until(lock, deadline, [this] { return phase_ != Phase::kFinding; });
-  *reason = settled ? failure_reason_ : Reason::setup_timeout;
-  if (!settled) return Status::error("not all ranks have begun to meet in time");
-  return failure_;
-}
-
 Status MeetingService::all_gather(Contribution mine, Deadline deadline, std::vector<Contribution>* all) {
   Lock lock(mutex_);
-  if (phase_ != Phase::kMet) return failure_ ? Status::error("the ranks have not met") : failure_;
+  if (phase_ == Phase::kLeft) return why_left();
+  if (phase_ != Phase::kMet) return Status::error("the ranks have not met");
   Contribution own;
   Status status = is_too_large(mine) ? Status::error("a contribution is too large") : duplicate(mine, &own);
   if (status) {
@@ -131,10 +82,11 @@ Status MeetingService::all_gather(Contribution mine, Deadline deadline, std::vec
 
 Status MeetingService::collect(Lock* lock, Deadline deadline, std::vector<Contribution>* all) {
   const bool settled = changed_.wait_until(*lock, deadline, [this] {
-    return phase_ != Phase::kMet || any_peer_ended() || every_peer(&Peer::has_contribution);
+    return phase_ != Phase::kMet || any_peer(&Peer::fails_to_contribute) ||
+           every_peer(&Peer::has_contribution);
   });
   if (!settled) return Status::error("not all ranks have contributed in time");
-  if (phase_ != Phase::kMet) return failure_ ? Status::error("this rank has left the meeting") : failure_;
+  if (phase_ != Phase::kMet) return why_left();
   if (!every_peer(&Peer::has_contribution)) return Status::error("a rank has left the meeting");
   all->clear();
   all->resize(nranks_);
@@ -179,12 +131,16 @@ std::int64_t MeetingService::departed_after(int rank) const {
   return peer != nullptr ? peer->departed_after() : -1;
 }
 
+Status MeetingService::why_left() const {
+  return failure_ ? Status::error("this rank has left the meeting") : failure_;
+}
+
 bool MeetingService::every_peer(bool (Peer::*property)() const) const {
   return std::all_of(peers_.begin(), peers_.end(), [&](const auto& peer) { return (*peer.*property)(); });
 }
 
-bool MeetingService::any_peer_ended() const {
-  return std::any_of(peers_.begin(), peers_.end(), [](const auto& peer) { return peer->ended(); });
+bool MeetingService::any_peer(bool (Peer::*property)() const) const {
+  return std::any_of(peers_.begin(), peers_.end(), [&](const auto& peer) { return (*peer.*property)(); });
 }
 
 Peer* MeetingService::peer_of_rank(int rank) const {

@@ -26,13 +26,16 @@
 
 namespace nccl_slab::comm {
 
-class MeetingService {
+class MeetingService : public std::enable_shared_from_this<MeetingService> {
  public:
   explicit MeetingService(const MeetingName& name);
-  // Tells the peers by closing everything. Not in a forked child, and not from the callback.
   ~MeetingService();
 
+  // The thread shares in the ownership, so that stop() may be called from the callback.
   Status start();
+  // Closes everything, by which the peers know, and ends the thread; no callback runs after it but the one
+  // that calls it. Once, as the last call, and not in a forked child.
+  void stop();
   // True in a child of the process that started it: there is no thread, and the lock may be held by nobody.
   bool inherited() const { return generation_ != fork_generation(); }
 
@@ -61,13 +64,15 @@ class MeetingService {
   Status wait_until_met(Deadline deadline, Reason* reason);
   Status collect(Lock* lock, Deadline deadline, std::vector<Contribution>* all);
   bool every_peer(bool (Peer::*property)() const) const;
-  bool any_peer_ended() const;
+  bool any_peer(bool (Peer::*property)() const) const;
   Peer* peer_of_rank(int rank) const;
+  Status why_left() const;  // an error
 
   // Service thread.
   void run();
   bool serve(std::vector<pollfd>* polled);
   void serve_connections();
+  void serve_strangers();
   void introduce_strangers();
   void introduce(Introduction introduction);
   Status check_hello(const Introduction& introduction, Reason* reason) const;
@@ -92,7 +97,7 @@ class MeetingService {
   int rank_ = -1, nranks_ = 0;
   std::uint32_t stage_ = 0;
   std::int64_t our_goodbye_ = -1;
-  Reason failure_reason_ = Reason::none;
+  Reason failure_reason_ = Reason::setup_failed;
   Status failure_;
   Strangers strangers_;
   std::vector<std::unique_ptr<Peer>> peers_;

@@ -1,11 +1,14 @@
 // The service thread of MeetingService.
-#include "comm/meeting_service.h"
+#include <pthread.h>
 
 #include <algorithm>
+
+#include "comm/meeting_service.h"
 
 namespace nccl_slab::comm {
 
 void MeetingService::run() {
+  ::pthread_setname_np(::pthread_self(), "nccl-slab meet");
   std::vector<pollfd> polled;
   try {
     while (serve(&polled)) {
@@ -14,7 +17,7 @@ void MeetingService::run() {
     }
   } catch (...) {  // out of memory: the peers see this rank end, the process lives
     const Lock lock(mutex_);
-    fail(Reason::setup_failed, Status::error("the meeting's thread ran out of memory"));
+    if (word_) (void)word_.refuse();
     leave();
     close_all();
   }
@@ -38,11 +41,8 @@ bool MeetingService::serve(std::vector<pollfd>* polled) {
 }
 
 void MeetingService::serve_connections() {
-  // Before reading on, too: a higher position closes the connection that it introduced itself on as soon as
-  // it has our hello, and strangers that end are dropped.
-  introduce_strangers();
-  if (Status status = strangers_.serve(); !status) return fail(Reason::setup_failed, status);
-  introduce_strangers();
+  serve_strangers();
+  if (phase_ == Phase::kLeft) return;
   for (const auto& peer : peers_) peer->serve();
   notice_ends();
   const auto introduced = [](const auto& peer) { return peer->rank() >= 0; };
@@ -52,44 +52,25 @@ void MeetingService::serve_connections() {
   }
 }
 
-void MeetingService::introduce_strangers() {
-  if (phase_ != Phase::kFinding) return;
-  for (Introduction& introduction : strangers_.take_introductions()) introduce(std::move(introduction));
-}
-
-// Whoever claims a position must be the process that listens there, and the first to do so; others are
-// ignored.
-void MeetingService::introduce(Introduction introduction) {
-  const auto found = std::find_if(peers_.begin(), peers_.end(), [&](const auto& peer) {
-    return peer->position() == introduction.hello.position && peer->pid() == introduction.pid &&
-           peer->rank() < 0;
-  });
-  if (found == peers_.end()) return;
-  Reason reason = Reason::setup_failed;
-  if (Status status = check_hello(introduction, &reason); !status) return fail(reason, status);
-  if (introduction.hello.rank == 0)
-    if (Status status = word_.adopt(introduction.descriptors.front()); !status) return fail(reason, status);
-  (*found)->introduce(std::move(introduction));
-}
-
-Status MeetingService::check_hello(const Introduction& introduction, Reason* reason) const {
-  const Hello& hello = introduction.hello;
-  const Hello ours = make_hello(name_, rank_, nranks_);
-  if (!std::equal(std::begin(ours.library), std::end(ours.library), hello.library)) {
-    *reason = Reason::other_version;
-    return Status::error("a rank loads another version of nccl-slab");
-  }
-  const bool rank_is_free = hello.rank != rank_ && peer_of_rank(hello.rank) == nullptr;
-  if (hello.nranks != nranks_ || hello.rank < 0 || hello.rank >= nranks_ || !rank_is_free)
-    return Status::error("the ranks disagree on who they are");
-  if (introduction.descriptors.size() != (hello.rank == 0 ? 1 : 0))
-    return Status::error("a rank said hello without the verdict word");
-  return Status::ok();
+void MeetingService::serve_strangers() {
+  // Before reading on, too: a higher position closes the connection that it introduced itself on as soon as
+  // it has our hello, and strangers that end are dropped.
+  introduce_strangers();
+  if (Status status = strangers_.serve(); !status) return fail(Reason::setup_failed, status);
+  introduce_strangers();
 }
 
 // Before the decision everybody is needed. After it a rank may leave: with a goodbye, or on_gone will tell.
 void MeetingService::notice_ends() {
-  if (any_peer_ended()) fail(Reason::setup_failed, Status::error("a rank has left the meeting"));
+  if (!any_peer(&Peer::ended)) return;
+  if (phase_ == Phase::kFinding) {
+    // What it said before it left may be the better reason, e.g. that it is another version.
+    serve_strangers();
+    return fail(Reason::setup_failed, Status::error("a rank has left the meeting"));
+  }
+  // No more: whoever has contributed to the gathering that runs has done its part, and everyone may hear of
+  // it.
+  (void)word_.refuse();
 }
 
 void MeetingService::close_all() {

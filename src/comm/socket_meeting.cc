@@ -6,8 +6,8 @@
 
 namespace nccl_slab::comm {
 
-struct SocketMeeting::State : MeetingService {
-  using MeetingService::MeetingService;
+struct SocketMeeting::State {
+  std::shared_ptr<MeetingService> service;
 };
 
 namespace {
@@ -23,46 +23,51 @@ SocketMeeting::SocketMeeting(std::unique_ptr<State> state) : state_(std::move(st
 // In a forked child the state is left alone for good: its sockets are closed, its thread does not exist, its
 // locks may be held by nobody.
 SocketMeeting::~SocketMeeting() {
-  if (state_->inherited()) (void)state_.release();
+  if (state_->service->inherited())
+    (void)state_.release();
+  else
+    state_->service->stop();
 }
 
 Status SocketMeeting::enter(const MeetingName& name, std::unique_ptr<SocketMeeting>* meeting) {
-  auto state = std::make_unique<State>(name);
-  if (Status status = state->start(); !status) return status;
+  auto state = std::make_unique<State>(std::make_shared<MeetingService>(name));
+  if (Status status = state->service->start(); !status) return status;
   meeting->reset(new SocketMeeting(std::move(state)));
   return Status::ok();
 }
 
 Status SocketMeeting::find_ranks(int rank, int nranks, Deadline deadline, Reason* reason) {
   *reason = Reason::setup_failed;
-  return state_->inherited() ? inherited() : state_->find_ranks(rank, nranks, deadline, reason);
+  return state_->service->inherited() ? inherited()
+                                      : state_->service->find_ranks(rank, nranks, deadline, reason);
 }
 
 int SocketMeeting::rank() const {
-  return state_->rank();
+  return state_->service->rank();
 }
 int SocketMeeting::nranks() const {
-  return state_->nranks();
+  return state_->service->nranks();
 }
 
 Status SocketMeeting::all_gather(Contribution mine, Deadline deadline, std::vector<Contribution>* all) {
-  return state_->inherited() ? inherited() : state_->all_gather(std::move(mine), deadline, all);
+  return state_->service->inherited() ? inherited()
+                                      : state_->service->all_gather(std::move(mine), deadline, all);
 }
 
 bool SocketMeeting::agree(bool yes, Deadline deadline) {
-  return !state_->inherited() && state_->agree(yes, deadline);
+  return !state_->service->inherited() && state_->service->agree(yes, deadline);
 }
 
 void SocketMeeting::on_gone(std::function<void(int rank)> gone) {
-  if (!state_->inherited()) state_->on_gone(std::move(gone));
+  if (!state_->service->inherited()) state_->service->on_gone(std::move(gone));
 }
 
 void SocketMeeting::goodbye(std::uint64_t operations) {
-  if (!state_->inherited()) state_->goodbye(operations);
+  if (!state_->service->inherited()) state_->service->goodbye(operations);
 }
 
 std::int64_t SocketMeeting::departed_after(int rank) const {
-  return state_->inherited() ? -1 : state_->departed_after(rank);
+  return state_->service->inherited() ? -1 : state_->service->departed_after(rank);
 }
 
 }  // namespace nccl_slab::comm

@@ -19,7 +19,7 @@ struct ThreadMeeting::Hall {
   struct Seat {
     std::vector<std::deque<Contribution>> inbox;  // by sender
     std::vector<bool> noticed;                    // on_gone has told this rank
-    bool left = false;
+    bool left = false;                            // or withdrawn
     std::int64_t departed_after = -1;
     GoneCallback callback;
   };
@@ -35,13 +35,23 @@ struct ThreadMeeting::Hall {
     const auto& inbox = seats[rank].inbox;
     return std::none_of(inbox.begin(), inbox.end(), [](const auto& from) { return from.empty(); });
   }
-  bool anyone_left() const {
-    return std::any_of(seats.begin(), seats.end(), [](const Seat& seat) { return seat.left; });
+  // Somebody has left without its contribution to the gathering that `rank` waits for.
+  bool lacks_one(int rank) const {
+    bool lacks = false;
+    for (std::size_t from = 0; from < seats.size(); ++from)
+      lacks |= seats[from].left && seats[rank].inbox[from].empty();
+    return lacks;
   }
   Verdict verdict() const { return verdict_word::verdict_of(word); }
   void refuse() {
     word = verdict_word::after_refusal(word);
     changed.notify_all();
+  }
+
+  // A rank that can no longer say yes contributes nothing more, either.
+  void withdraw(int rank) {
+    refuse();
+    if (verdict() == Verdict::kForward) seats[rank].left = true;
   }
 
   int next_notice(int rank) {
@@ -88,17 +98,21 @@ int ThreadMeeting::nranks() const {
 
 Status ThreadMeeting::all_gather(Contribution mine, Deadline deadline, std::vector<Contribution>* all) {
   std::vector<Contribution> copies(nranks());
+  Status duplicated;
   for (Contribution& copy : copies)
-    if (Status status = duplicate(mine, &copy); !status) return status;
+    if (duplicated) duplicated = duplicate(mine, &copy);
   std::unique_lock<std::mutex> lock(hall_->mutex);
+  if (!duplicated) {
+    hall_->withdraw(rank_);
+    return duplicated;
+  }
   for (int other = 0; other < nranks(); ++other)
     hall_->seats[other].inbox[rank_].push_back(std::move(copies[other]));
   hall_->changed.notify_all();
-  const bool settled = hall_->changed.wait_until(lock, deadline, [&] {
-    return hall_->has_all(rank_) || hall_->anyone_left() || hall_->verdict() == Verdict::kForward;
-  });
-  if (!settled || !hall_->has_all(rank_)) {
-    hall_->refuse();
+  const bool settled = hall_->changed.wait_until(
+      lock, deadline, [&] { return hall_->has_all(rank_) || hall_->lacks_one(rank_); });
+  if (!hall_->has_all(rank_)) {
+    hall_->withdraw(rank_);
     return Status::error(settled ? "a rank has left the meeting" : "not all ranks have contributed in time");
   }
   all->clear();
@@ -115,7 +129,8 @@ bool ThreadMeeting::agree(bool yes, Deadline deadline) {
   hall_->word = verdict_word::after_vote(hall_->word, rank_, nranks());
   hall_->changed.notify_all();
   const auto decided = [&] { return hall_->verdict() != Verdict::kUndecided; };
-  if (!hall_->changed.wait_until(lock, deadline, decided)) hall_->refuse();
+  (void)hall_->changed.wait_until(lock, deadline, decided);
+  hall_->withdraw(rank_);  // unless the ranks have agreed
   return hall_->verdict() == Verdict::kUse;
 }
 

@@ -178,6 +178,30 @@ TEST_P(MeetingOfSeveral, GatherFailsAtOnceWhenOneLeaves) {
   expect_at_once();
 }
 
+// A stage that ends in a common "no" is heard by everybody, so that all ranks name the same reason, although
+// whoever has heard it leaves at once.
+TEST_P(MeetingOfSeveral, WhatAllContributedToIsHeardByAll) {
+  all([&](int rank) {
+    std::vector<Contribution> all;
+    const Status status = meetings_[rank]->all_gather(text("no " + std::to_string(rank)), in(kLong), &all);
+    EXPECT_TRUE(status) << status.what();
+    meetings_[rank].reset();
+    for (int other = 0; other < n_ && status; ++other)
+      EXPECT_EQ(text_of(all[other]), "no " + std::to_string(other));
+  });
+}
+
+TEST_P(MeetingOfSeveral, ABadDescriptorMakesAllForwardAtOnce) {
+  all([&](int rank) {
+    Contribution mine;
+    if (rank == 0) mine.descriptors.emplace_back();
+    std::vector<Contribution> all;
+    EXPECT_FALSE(meetings_[rank]->all_gather(std::move(mine), in(kLong), &all));
+    EXPECT_FALSE(meetings_[rank]->agree(true, in(kLong)));
+  });
+  expect_at_once();
+}
+
 TEST_P(MeetingOfSeveral, NobodyUsesAfterOneMissedADeadline) {
   std::atomic<bool> missed{false};
   all([&](int rank) {
@@ -268,6 +292,17 @@ TEST_P(MeetingOfSeveral, CallbackMayAskAndReplaceItself) {
   });
   meetings_[0].reset();
   EXPECT_TRUE(eventually([&] { return answer == -1; }));
+}
+
+TEST_P(MeetingOfSeveral, CallbackMayDestroyItsMeeting) {
+  all_agree(true);
+  std::atomic<int> gone{-1};
+  meetings_[1]->on_gone([&](int rank) {
+    meetings_[1].reset();
+    gone = rank;
+  });
+  meetings_[0].reset();
+  EXPECT_TRUE(eventually([&] { return gone == 0; }));
 }
 
 std::vector<Kind> kinds(int fewest) {

@@ -153,6 +153,21 @@ TEST_F(Strange, AFloodOfConnectionsEndsAlikeForAll) {
   EXPECT_LE(open_descriptors(), descriptors);
 }
 
+// Somebody listens who never accepts: present, so it is not called missing, and costs the deadline at most.
+TEST_F(Strange, AFullQueueIsNotAMissingRank) {
+  const MeetingName name = fresh_name(2);
+  PrivateFd listener;
+  ASSERT_TRUE(listen_at(name.socket_name(1), &listener));
+  ASSERT_EQ(::listen(listener.get(), 0), 0);
+  std::vector<PrivateFd> queue(1);
+  while (connect_to(name.socket_name(1), &queue.back()) == Connected::kYes) queue.emplace_back();
+  std::unique_ptr<SocketMeeting> meeting;
+  ASSERT_TRUE(SocketMeeting::enter(name, &meeting));
+  Reason reason;
+  EXPECT_FALSE(meeting->find_ranks(0, 2, in(std::chrono::milliseconds(30)), &reason));
+  EXPECT_EQ(reason, Reason::setup_timeout);
+}
+
 // A rank 1 made by hand against a real rank 0, or a rank 0 made by hand against a real rank 1.
 class HandMade : public Strange, public testing::WithParamInterface<int> {
  protected:

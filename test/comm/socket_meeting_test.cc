@@ -111,6 +111,7 @@ TEST_F(SocketMeetingTest, ACreatorThatNeverReturnsCostsTheDeadline) {
                 reason == Reason::missing_rank)
         << reason_word(reason);
     EXPECT_FALSE(meetings[rank]->agree(true, in(kLong)));
+    meetings[rank].reset();
   });
   EXPECT_EQ(find(meetings[2].get(), 2, 3), Reason::missing_rank) << "and then finds itself alone";
 }
