@@ -1,6 +1,7 @@
 """Steps without any NCCL: the kernels on the GPU, once per number of ranks, algorithm and transport."""
 
-import pathlib
+import os
+import shutil
 
 from environment import Environment
 from places import ROOT, Places
@@ -41,32 +42,30 @@ def rank_suite(places: Places, environment: Environment, ranks: tuple[int, ...])
     return steps
 
 
-def sanitizer(places: Places) -> list[Step]:
-    """Ranks as threads of one process. The tool runs beside MPS: a checked client must not share a server
-    with others."""
-    program = places.built("gpu_rank_suite")
-    tool = "compute-sanitizer"
-    command = [
-        tool,
-        "--tool",
-        "memcheck",
-        "--error-exitcode",
-        "9",
-        "--leak-check",
-        "no",
-        str(program),
-        "--ranks",
-        "2",
-        "--threads",
-        "--small",
+def sanitizer(places: Places, environment: Environment) -> list[Step]:
+    """Ranks as threads of one process, on the engine alone and below NCCL. The tool runs beside MPS: a checked
+    client must not share a server with others."""
+    alone, suite = places.built("gpu_rank_suite"), places.built("rank_suite")
+    below = environment.given_nccl(2) | environment.preload(places.preload())
+    return [
+        _checked(
+            "kernels",
+            f"{alone} --ranks 2 --threads --small",
+            {},
+            "" if alone else "gpu_rank_suite is not built",
+        ),
+        _checked(
+            "rank suite",
+            f"{suite} --ranks 2 --threads --same-device --case shapes,in_place --repeat 2",
+            below,
+            places.missing_for_nccl(suite, "rank_suite"),
+        ),
     ]
-    missing = "" if program else "gpu_rank_suite is not built"
-    if not missing and not _on_path(tool):
-        missing = f"{tool} is not on the PATH"
-    return [Step("sanitizer/memcheck n=2", command, limit_s=120, missing=missing, own_gpu_access=True)]
 
 
-def _on_path(tool: str) -> bool:
-    import shutil
-
-    return shutil.which(tool) is not None or pathlib.Path(f"/usr/local/cuda/bin/{tool}").is_file()
+def _checked(name: str, command: str, variables: dict[str, str], missing: str) -> Step:
+    tool = shutil.which("compute-sanitizer", path=f"{os.environ.get('PATH', '')}:/usr/local/cuda/bin")
+    options = "--tool memcheck --error-exitcode 9 --leak-check no"
+    missing = missing or ("" if tool else "no compute-sanitizer")
+    words = [str(tool), *options.split(), *command.split()]
+    return Step(f"sanitizer/memcheck {name}", words, 120, variables, missing=missing, own_gpu_access=True)

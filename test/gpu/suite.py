@@ -83,7 +83,7 @@ def plan(arguments: argparse.Namespace, places: Places) -> list[Step]:
         *plan_python.loaders(places, environment),
         *plan_nccl_tests.nccl_tests(places, environment, ranks=4 if devices == 1 else min(4, devices)),
         *plan_bench.steps(places, environment, (2, 8) if quick else (2, 4, 8), quick),
-        *plan_kernels.sanitizer(places),
+        *plan_kernels.sanitizer(places, environment),
     ]
 
 

@@ -10,6 +10,7 @@ import bench_table
 from step import Outcome
 
 _LOG_LIMIT = 24_000  # characters of one step's log; its beginning and its end
+_DETAIL_LIMIT = 3_000  # of each of the slab's logs and statistics, for a step that failed
 
 
 class Summary:
@@ -41,11 +42,11 @@ class Summary:
     def _append_log(self, outcome: Outcome, log: pathlib.Path) -> None:
         if outcome.state == "skipped" or not log.exists():
             return
-        text = log.read_text(errors="replace")
-        if len(text) > _LOG_LIMIT:
-            text = text[: _LOG_LIMIT // 3] + "\n[...]\n" + text[-_LOG_LIMIT * 2 // 3 :]
+        text = f"==== {_line(outcome)}\n{_shortened(log, _LOG_LIMIT)}\n"
+        if outcome.state == "failed":
+            text += "".join(f"== {path.name}\n{_shortened(path, _DETAIL_LIMIT)}\n" for path in _details(log))
         with open(self._out / "steps.log", "a") as steps:
-            steps.write(f"==== {_line(outcome)}\n{text}\n")
+            steps.write(text)
 
     def _write(self, name: str, text: str) -> None:
         part = self._out / f".{name}"
@@ -57,3 +58,14 @@ def _line(outcome: Outcome) -> str:
     return f"{outcome.state:8} {outcome.seconds:6.1f} s  {outcome.name}" + (
         f"  ({outcome.reason})" if outcome.reason else ""
     )
+
+
+def _details(log: pathlib.Path) -> list[pathlib.Path]:
+    """What the slab wrote into the step's folder."""
+    folder = log.with_suffix("")
+    return [*sorted(folder.glob("slab.*.log")), *sorted(folder.glob("stats.*.json"))]
+
+
+def _shortened(path: pathlib.Path, limit: int) -> str:
+    text = path.read_text(errors="replace")
+    return text if len(text) <= limit else text[: limit // 3] + "\n[...]\n" + text[-limit * 2 // 3 :]
