@@ -1,9 +1,12 @@
 #include "abi/birth.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <iterator>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -133,11 +136,25 @@ bool all_settled(const Communicators& communicators) {
   return true;
 }
 
-// Takes the births that NCCL has finished, and marks the poll as settled when nothing is left to wait for.
+void move_births(std::vector<Birth>& from, const std::function<bool(const Birth&)>& which,
+                 std::vector<Birth>* to) {
+  const auto rest =
+      std::stable_partition(from.begin(), from.end(), [&](const Birth& birth) { return !which(birth); });
+  to->insert(to->end(), std::make_move_iterator(rest), std::make_move_iterator(from.end()));
+  from.erase(rest, from.end());
+}
+
+// The births that NCCL has finished when it says that `comm` is ready: those that `comm` is polled for, and
+// `comm` itself, a child whose parent nobody has polled.
 std::vector<Birth> take_births(ncclComm_t comm) {
+  std::vector<Birth> births;
   const std::lock_guard lock(waiting().mutex);
-  const auto found = waiting().by_polled.find(comm);
-  return found == waiting().by_polled.end() ? std::vector<Birth>() : std::exchange(found->second.births, {});
+  for (auto& [polled, entry] : waiting().by_polled) {
+    const bool all = polled == comm;
+    move_births(
+        entry.births, [&](const Birth& birth) { return all || *birth.result == comm; }, &births);
+  }
+  return births;
 }
 
 bool poll_settled(ncclComm_t comm) {

@@ -368,6 +368,31 @@ TEST_F(Calls, ANonBlockingSplitIsSetUpWhenItsParentIsPolled) {
   EXPECT_EQ(engine(), "launch 6;");
 }
 
+TEST_F(Calls, ANonBlockingSplitIsSetUpWhenItIsPolledItself) {
+  IN_SLAB(nccl_slab_fake_settles)(0);
+  ncclConfig_t config = non_blocking();
+  const ncclComm_t parent = made(4, 1, &config);
+  ncclResult_t state = ncclInternalError;
+  IN_REAL(fake_nccl_finish)(parent);
+  ncclCommGetAsyncError(parent, &state);
+  IN_SLAB(nccl_slab_fake_settle_all)();
+  ncclCommGetAsyncError(parent, &state);
+  EXPECT_EQ(state, ncclSuccess);
+  ncclComm_t child = nullptr;
+  EXPECT_EQ(ncclCommSplit(parent, 0, 0, &child, nullptr), ncclInProgress);
+  IN_REAL(fake_nccl_finish)(parent);
+  forget_events();
+  ncclCommGetAsyncError(child, &state);
+  EXPECT_EQ(state, ncclInProgress);
+  EXPECT_EQ(engine(), "begin 1/4 on 1;");
+  IN_SLAB(nccl_slab_fake_settle_all)();
+  ncclCommGetAsyncError(child, &state);
+  EXPECT_EQ(state, ncclSuccess);
+  ncclCommGetAsyncError(parent, &state);
+  EXPECT_EQ(state, ncclSuccess);
+  EXPECT_EQ(engine(), "");
+}
+
 TEST_F(Calls, ADestroyedNonBlockingCommunicatorLeavesItsMeeting) {
   ncclConfig_t config = non_blocking();
   ncclComm_t comm = nullptr;
