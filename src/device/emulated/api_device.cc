@@ -109,6 +109,18 @@ EMULATED_EXPORT cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* tex
   });
 }
 
+// Also for devices that CUDA_VISIBLE_DEVICES hides: topology is about the machine.
+EMULATED_EXPORT int nccl_slab_emulated_device(const char* pci) {
+  int found = -1;
+  (void)call([&](Runtime& runtime) {
+    const PciAddress wanted = parse_pci(pci == nullptr ? "" : pci);
+    for (int ordinal = 0; wanted.valid && ordinal < runtime.machine.size(); ++ordinal)
+      if (same_place(pci_of(runtime, ordinal), wanted)) found = ordinal;
+    return cudaSuccess;
+  });
+  return found;
+}
+
 EMULATED_EXPORT cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   return with_device(device, [&](Runtime& runtime, int ordinal) {
     const int other = runtime.ordinal(peer);
