@@ -4,17 +4,12 @@
 #include "loopback/device_guard.h"
 #include "loopback/last_error.h"
 
-ncclComm::~ncclComm() {
-  const nccl_slab::loopback::DeviceGuard guard(device);  // its events belong there
-  alive = 0;
-}
-
 namespace nccl_slab::loopback {
 
 ncclResult_t check_handle(const ncclComm* communicator, const char* call) {
   if (communicator == nullptr) return fail(ncclInvalidArgument, "%s: the communicator is NULL", call);
   if (communicator->alive != ncclComm::kAlive)
-    return fail(ncclInvalidArgument, "%s: the communicator is corrupt or was destroyed", call);
+    return fail(ncclInvalidArgument, "%s: the communicator is corrupt", call);
   return ncclSuccess;
 }
 
@@ -38,7 +33,7 @@ void join_job(ncclComm* communicator) {
 
 bool wait_until_idle(ncclComm* communicator) {
   Patience patience(creation_timeout());
-  while (communicator->queued.load() > 0 || communicator->busy.load()) {
+  while (communicator->queued.load() > 0 || communicator->busy.load() || !communicator->order.is_over()) {
     if (patience.wait()) continue;
     if (communicator->leave.load()) return false;
     patience = Patience(creation_timeout());

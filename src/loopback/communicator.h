@@ -34,7 +34,6 @@ struct ncclComm {
   ncclComm() = default;
   ncclComm(const ncclComm&) = delete;
   ncclComm& operator=(const ncclComm&) = delete;
-  ~ncclComm();
 
   uint64_t alive = kAlive;
 

@@ -27,6 +27,15 @@ StreamOrder::~StreamOrder() {
     if (event != nullptr) cudaEventDestroy(event);
 }
 
+bool StreamOrder::is_over() const {
+  if (last_ == nullptr) return true;
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;  // a query would invalidate a capture otherwise
+  cudaThreadExchangeStreamCaptureMode(&mode);
+  const cudaError_t state = cudaEventQuery(last_);
+  cudaThreadExchangeStreamCaptureMode(&mode);
+  return state != cudaErrorNotReady;
+}
+
 cudaError_t StreamOrder::wait_for_predecessor(cudaStream_t stream, const Capture& capture) {
   if (!capture.active) return cudaStreamWaitEvent(stream, last_, cudaEventWaitDefault);
   if (capture == capture_) return cudaStreamWaitEvent(stream, last_captured_, cudaEventWaitDefault);

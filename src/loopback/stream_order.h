@@ -32,6 +32,10 @@ class StreamOrder {
   // Makes the events on the current device.
   cudaError_t create();
 
+  // Whether the last launch, replays of graphs included, has come to its end. Also right while a capture goes
+  // on.
+  bool is_over() const;
+
   // Before a launch on streams.front(): that stream then waits for the other streams and for the launch
   // before.
   cudaError_t enter(const std::vector<cudaStream_t>& streams, const Capture& capture);

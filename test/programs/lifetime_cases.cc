@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "captured.h"
 #include "exchange.h"
 
 namespace programs {
@@ -75,6 +76,23 @@ void finalize(Suite& suite) {
   exchange.check_reduce_scatter("finalized");
 }
 
+// The graph is destroyed right after its launch, then the communicator: both wait for the replay on its way.
+void destroy_behind_replay(Suite& suite) {
+  ncclComm_t comm;
+  REQUIRE(ncclCommSplit(suite.comm, 0, suite.rank(), &comm, nullptr));
+  Exchange exchange(suite, Exchange::reduce_scatter_shape(suite, type_named("bf16"), 50021));
+  exchange.fill(suite.options.seed);
+  {
+    const Captured graph(suite.stream, cudaStreamCaptureModeThreadLocal,
+                         [&] { exchange.reduce_scatter(comm, suite.stream); });
+    suite.skew(0, 3000);
+    graph.launch(suite.stream);
+  }
+  REQUIRE(ncclCommDestroy(comm));
+  REQUIRE(cudaStreamSynchronize(suite.stream));
+  exchange.check_reduce_scatter("replay before destroy");
+}
+
 // Rank 0 never calls, so that the others' kernels wait for it; abort makes them leave, and other
 // communicators live on.
 void abort_waiting(Suite& suite) {
@@ -97,7 +115,10 @@ void abort_waiting(Suite& suite) {
 }  // namespace
 
 std::vector<Case> lifetime_cases() {
-  return {{"non_blocking", non_blocking}, {"finalize", finalize}, {"abort_waiting", abort_waiting}};
+  return {{"non_blocking", non_blocking},
+          {"finalize", finalize},
+          {"destroy_behind_replay", destroy_behind_replay},
+          {"abort_waiting", abort_waiting}};
 }
 
 }  // namespace programs

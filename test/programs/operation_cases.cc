@@ -85,26 +85,34 @@ double scalar_of(int rank) {
   return rank % 3 == 0 ? 0.5 : rank % 3;
 }
 
-// A factor per rank, different on each, from the host; powers of two, so that the sum is exact.
+// A factor per rank, different on each; powers of two, so that the sum is exact. From the host it is read by
+// the creating call, from the device while the reduction runs.
+void premulsum_from(Suite& suite, const NumberType& type, ncclScalarResidence_t residence) {
+  std::vector<unsigned char> scalar(type.bytes);
+  encode(type, scalar_of(suite.rank()), scalar.data());
+  DeviceBuffer on_device(type.bytes);
+  on_device.upload(scalar);
+  void* source = residence == ncclScalarDevice ? on_device.data() : scalar.data();
+  ncclRedOp_t op;
+  REQUIRE(ncclRedOpCreatePreMulSum(&op, source, type.nccl, residence, suite.comm));
+  std::fill(scalar.begin(), scalar.end(), 0);
+  Exchange exchange(suite, Exchange::reduce_scatter_shape(suite, type, kCount));
+  exchange.fill(suite.options.seed + 11);
+  exchange.reduce_scatter(suite.comm, suite.stream, op);
+  REQUIRE(ncclRedOpDestroy(op, suite.comm));  // allowed as soon as the call has returned
+  REQUIRE(cudaStreamSynchronize(suite.stream));
+  exchange.check("PreMulSum", [&](size_t i) {
+    double sum = 0;
+    for (int rank = 0; rank < suite.ranks(); ++rank)
+      sum += scalar_of(rank) * exchange.sent_by(rank, own_start(suite, kCount) + i);
+    return sum;
+  });
+}
+
 void premulsum(Suite& suite) {
-  for (const NumberType* type : float_types()) {
-    unsigned char scalar[8];
-    encode(*type, scalar_of(suite.rank()), scalar);
-    ncclRedOp_t op;
-    REQUIRE(ncclRedOpCreatePreMulSum(&op, scalar, type->nccl, ncclScalarHostImmediate, suite.comm));
-    std::fill(std::begin(scalar), std::end(scalar), 0);  // it was read by the call
-    Exchange exchange(suite, Exchange::reduce_scatter_shape(suite, *type, kCount));
-    exchange.fill(suite.options.seed + 11);
-    exchange.reduce_scatter(suite.comm, suite.stream, op);
-    REQUIRE(ncclRedOpDestroy(op, suite.comm));  // allowed as soon as the call has returned
-    REQUIRE(cudaStreamSynchronize(suite.stream));
-    exchange.check("PreMulSum", [&](size_t i) {
-      double sum = 0;
-      for (int rank = 0; rank < suite.ranks(); ++rank)
-        sum += scalar_of(rank) * exchange.sent_by(rank, own_start(suite, kCount) + i);
-      return sum;
-    });
-  }
+  for (const NumberType* type : float_types())
+    for (ncclScalarResidence_t residence : {ncclScalarHostImmediate, ncclScalarDevice})
+      premulsum_from(suite, *type, residence);
 }
 
 void run_all_reduce(Suite& suite, const NumberType& type) {
