@@ -69,7 +69,9 @@ class PairLevels {
     PathClass path = PathClass::kUnknown;
     int bridges = 0;
   };
-  std::size_t index(int a, int b) const { return static_cast<std::size_t>(a * count_ + b); }
+  std::size_t index(int a, int b) const {
+    return static_cast<std::size_t>(a) * static_cast<std::size_t>(count_) + static_cast<std::size_t>(b);
+  }
 
   int count_;
   std::vector<Level> level_;

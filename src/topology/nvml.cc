@@ -1,12 +1,10 @@
 #include "topology/nvml.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <string>
 #include <utility>
 
-#include "topology/nvml_abi.h"
+#include "topology/nvml_functions.h"
 
 namespace nccl_slab::topology {
 namespace abi = nvml_abi;
@@ -70,86 +68,47 @@ Answer p2p_status(abi::GetP2pStatus function, abi::Device from, abi::Device to, 
   return status == abi::kOk ? Answer::kYes : Answer::kNo;
 }
 
+void identify_gpu(const NvmlFunctions& nvml, abi::Device device, Gpu* gpu) {
+  gpu->uuid = text_by(nvml.uuid, device, abi::kUuidBytes);
+  gpu->model = text_by(nvml.name, device, abi::kNameBytes);
+  int major = 0, minor = 0;
+  if (succeeds(nvml.capability, device, &major, &minor)) gpu->architecture = 10 * major + minor;
+  gpu->mig = mig_mode(nvml.mig, device);
+  gpu->confidential = confidential_mode(nvml.confidential);
+}
+
+// A link between the pair, through switches too, shows as P2P over NVLink; their number does not matter.
+void describe_pair(const NvmlFunctions& nvml, abi::Device from, abi::Device to, GpuPair* pair) {
+  pair->p2p_read = p2p_status(nvml.p2p, from, to, abi::kRead);
+  pair->p2p_write = p2p_status(nvml.p2p, from, to, abi::kWrite);
+  pair->nvlinks = p2p_status(nvml.p2p, from, to, abi::kNvlink) == Answer::kYes ? 1 : 0;
+  abi::TopologyLevel level = abi::kSystem;
+  if (pair->pcie == PathClass::kUnknown && succeeds(nvml.ancestor, from, to, &level))
+    pair->pcie = path_of(level);
+}
+
+// By GPU, null for those that NVML does not know.
+std::vector<abi::Device> devices_of(const NvmlFunctions& nvml, const Machine& machine) {
+  std::vector<abi::Device> devices;
+  for (const Gpu& gpu : machine.gpus) {
+    abi::Device device = nullptr;
+    const bool found = gpu.pci && succeeds(nvml.by_pci, to_string(*gpu.pci).c_str(), &device);
+    devices.push_back(found ? device : nullptr);
+  }
+  return devices;
+}
+
 }  // namespace
 
-struct Nvml::Functions {
-  void* library = nullptr;
-  abi::Init init = nullptr;
-  abi::Shutdown shutdown = nullptr;
-  abi::GetCount count = nullptr;
-  abi::GetHandleByIndex by_index = nullptr;
-  abi::GetHandleByPci by_pci = nullptr;
-  abi::GetPciInfo pci = nullptr;
-  abi::GetText uuid = nullptr, name = nullptr;
-  abi::GetCapability capability = nullptr;
-  abi::GetMigMode mig = nullptr;
-  abi::GetLinkState link = nullptr;
-  abi::GetP2pStatus p2p = nullptr;
-  abi::GetAncestor ancestor = nullptr;
-  abi::GetConfidential confidential = nullptr;
-
-  ~Functions() {
-    if (library) ::dlclose(library);
-  }
-
-  template <typename F>
-  void find(const char* symbol, F* function) {
-    *function = reinterpret_cast<F>(::dlsym(library, symbol));
-  }
-
-  void find_all() {
-    find("nvmlInit_v2", &init);
-    find("nvmlShutdown", &shutdown);
-    find("nvmlDeviceGetCount_v2", &count);
-    find("nvmlDeviceGetHandleByIndex_v2", &by_index);
-    find("nvmlDeviceGetHandleByPciBusId_v2", &by_pci);
-    find("nvmlDeviceGetPciInfo_v3", &pci);
-    find("nvmlDeviceGetUUID", &uuid);
-    find("nvmlDeviceGetName", &name);
-    find("nvmlDeviceGetCudaComputeCapability", &capability);
-    find("nvmlDeviceGetMigMode", &mig);
-    find("nvmlDeviceGetNvLinkState", &link);
-    find("nvmlDeviceGetP2PStatus", &p2p);
-    find("nvmlDeviceGetTopologyCommonAncestor", &ancestor);
-    find("nvmlSystemGetConfComputeState", &confidential);
-  }
-
-  // By GPU, null for those that NVML does not know.
-  std::vector<abi::Device> devices_of(const Machine& machine) const;
-
-  void identify(abi::Device device, Gpu* gpu) const {
-    gpu->uuid = text_by(uuid, device, abi::kUuidBytes);
-    gpu->model = text_by(name, device, abi::kNameBytes);
-    int major = 0, minor = 0;
-    if (succeeds(capability, device, &major, &minor)) gpu->architecture = 10 * major + minor;
-    gpu->mig = mig_mode(mig, device);
-    gpu->confidential = confidential_mode(confidential);
-  }
-
-  // A link between the pair, through switches too, shows as P2P over NVLink; how many is of no interest to
-  // us.
-  void describe_pair(abi::Device from, abi::Device to, GpuPair* pair) const {
-    pair->p2p_read = p2p_status(p2p, from, to, abi::kRead);
-    pair->p2p_write = p2p_status(p2p, from, to, abi::kWrite);
-    pair->nvlinks = p2p_status(p2p, from, to, abi::kNvlink) == Answer::kYes ? 1 : 0;
-    abi::TopologyLevel level = abi::kSystem;
-    if (pair->pcie == PathClass::kUnknown && succeeds(ancestor, from, to, &level))
-      pair->pcie = path_of(level);
-  }
-};
-
-Nvml::Nvml(std::unique_ptr<Functions> functions) : functions_(std::move(functions)) {}
+Nvml::Nvml(std::unique_ptr<NvmlFunctions> functions) : functions_(std::move(functions)) {}
 
 Nvml::~Nvml() {
   if (functions_->shutdown) functions_->shutdown();
 }
 
 std::unique_ptr<Nvml> Nvml::open(const char* library) {
-  auto functions = std::make_unique<Functions>();
-  functions->library = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  if (!functions->library) return nullptr;
-  functions->find_all();
-  if (!succeeds(functions->init)) return nullptr;
+  auto functions = std::make_unique<NvmlFunctions>();
+  if (!functions->load(library) || !succeeds(functions->init)) return nullptr;
   return std::unique_ptr<Nvml>(new Nvml(std::move(functions)));
 }
 
@@ -167,32 +126,22 @@ std::vector<PciAddress> Nvml::gpus() const {
   return addresses;
 }
 
-std::vector<abi::Device> Nvml::Functions::devices_of(const Machine& machine) const {
-  std::vector<abi::Device> devices;
-  for (const Gpu& gpu : machine.gpus) {
-    abi::Device device = nullptr;
-    const bool found = gpu.pci && succeeds(by_pci, to_string(*gpu.pci).c_str(), &device);
-    devices.push_back(found ? device : nullptr);
-  }
-  return devices;
-}
-
 void Nvml::identify(Machine* machine) const {
-  const std::vector<abi::Device> devices = functions_->devices_of(*machine);
+  const std::vector<abi::Device> devices = devices_of(*functions_, *machine);
   for (std::size_t i = 0; i < devices.size(); ++i)
-    if (devices[i]) functions_->identify(devices[i], &machine->gpus[i]);
+    if (devices[i]) identify_gpu(*functions_, devices[i], &machine->gpus[i]);
 }
 
 void Nvml::describe(Machine* machine) const {
   identify(machine);
-  const std::vector<abi::Device> devices = functions_->devices_of(*machine);
+  const std::vector<abi::Device> devices = devices_of(*functions_, *machine);
   for (std::size_t a = 0; a < devices.size(); ++a) {
     if (!devices[a]) continue;
     machine->gpus[a].nvlinks = active_links(functions_->link, devices[a]);
     for (std::size_t b = 0; b < devices.size(); ++b)
       if (devices[b] && devices[a] != devices[b])
-        functions_->describe_pair(devices[a], devices[b],
-                                  &machine->pair(static_cast<int>(a), static_cast<int>(b)));
+        describe_pair(*functions_, devices[a], devices[b],
+                      &machine->pair(static_cast<int>(a), static_cast<int>(b)));
   }
 }
 

@@ -10,6 +10,8 @@
 
 namespace nccl_slab::topology {
 
+struct NvmlFunctions;
+
 class Nvml {
  public:
   // Null when this machine has no NVML that starts.
@@ -25,10 +27,9 @@ class Nvml {
   void describe(Machine* machine) const;
 
  private:
-  struct Functions;
-  explicit Nvml(std::unique_ptr<Functions> functions);
+  explicit Nvml(std::unique_ptr<NvmlFunctions> functions);
 
-  std::unique_ptr<Functions> functions_;
+  std::unique_ptr<NvmlFunctions> functions_;
 };
 
 }  // namespace nccl_slab::topology

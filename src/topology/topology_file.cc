@@ -49,7 +49,7 @@ Status read_text_file(const std::string& path, std::string* text) {
 
 Status parse_topology(std::string_view text, Machine* machine) {
   if (!looks_like_nccl_xml(text)) return parse_nvidia_smi_matrix(text, machine);
-  const Status xml = parse_nccl_xml(text, machine);
+  Status xml = parse_nccl_xml(text, machine);
   if (xml || parse_nvidia_smi_matrix(text, machine)) return Status::ok();  // a matrix may stand in a page
   return xml;
 }
