@@ -277,7 +277,23 @@ TEST_F(Finding, BesideAnotherInterposer) {
   }
 }
 
-// FIELD-CASES D6: in a process without NCCL the libraries do nothing.
+// Allocators and sanitizers that replace malloc in front of us; those that this machine has.
+TEST_F(Finding, BesideOtherAllocators) {
+  const Told asan = run({}, "g++ -print-file-name=libasan.so");
+  const std::string folder = "/usr/lib/x86_64-linux-gnu/";
+  int tried = 0;
+  for (const std::string& library : {asan.out.substr(0, asan.out.find('\n')), folder + "libjemalloc.so.2",
+                                     folder + "libtcmalloc_minimal.so.4", folder + "libmimalloc.so.2"}) {
+    if (!fs::is_regular_file(library)) continue;
+    ++tried;
+    const Told told = run({{"LD_PRELOAD", library + ":" + preload()}, {"ASAN_OPTIONS", "detect_leaks=0"}},
+                          opener() + " needs " + needs_a());
+    EXPECT_EQ(told.out, kServedByA + kHandled) << library << ": " << told.errors;
+  }
+  if (tried == 0) GTEST_SKIP() << "none is installed";
+}
+
+// In a process without NCCL the libraries do nothing.
 TEST_F(Finding, NothingHappensAtLoadTime) {
   const std::string plain = run({}, opener() + " idle").out;
   EXPECT_EQ(plain.find("threads 1 "), 0u) << plain;
