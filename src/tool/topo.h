@@ -8,8 +8,8 @@ inline constexpr const char* kTopoUsage = "topo [--json] [--file FILE]...";
 inline constexpr const char* kTopoSummary =
     "shows islands, switches and NICs of this machine or of a topology file (NCCL XML, nvidia-smi topo -m)";
 
-// argv[0] is "topo". 0: done, also when the file holds no topology; 1: a file cannot be read; 2: wrong
-// arguments.
+// argv[0] is "topo". 0: done, also when the file holds no topology; 1: a
+// file cannot be read; 2: wrong arguments.
 int topo_command(int argc, char** argv);
 
 }  // namespace nccl_slab::tool

@@ -1,5 +1,5 @@
-// `nccl-slab topo` as text: the lines that scripts may read first (pcie-only, islands), then the tree and the
-// details.
+// `nccl-slab topo` as text: the lines that scripts may read first (pcie-
+// only, islands), then the tree and the details.
 #include <cstdio>
 
 #include "tool/topo_report.h"

@@ -36,8 +36,8 @@ int index_of(const Machine& machine, const std::optional<PciAddress>& address) {
   return found == machine.gpus.end() ? -1 : static_cast<int>(found - machine.gpus.begin());
 }
 
-// Pasted text names no addresses; nvidia-smi numbers GPUs by address, so that they are known if all of them
-// are here.
+// Pasted text names no addresses; nvidia-smi numbers GPUs by address, so
+// that they are known if all of them are here.
 std::vector<int> order_of(const Addresses& addresses) {
   std::vector<int> order;
   for (const auto& address : addresses)

@@ -8,8 +8,8 @@
 
 namespace nccl_slab::topology {
 
-// True if all GPUs of the machine (their addresses) belong to the emulated machine; then their paths are
-// filled in.
+// True if all GPUs of the machine (their addresses) belong to the
+// emulated machine; then their paths are filled in.
 bool take_emulated_paths(Machine* machine);
 
 }  // namespace nccl_slab::topology

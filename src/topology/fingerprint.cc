@@ -30,8 +30,8 @@ std::string surroundings(const Machine& machine, const PairLevels& levels, int g
   return text;
 }
 
-// The tree with its leaves told by their surroundings and all siblings sorted by their text: equal for
-// permuted numbers.
+// The tree with its leaves told by their surroundings and all siblings
+// sorted by their text: equal for permuted numbers.
 std::string shape(const std::vector<std::string>& gpus, const PairLevels& levels, const IslandNode& node) {
   std::vector<std::string> parts;
   for (const IslandNode& child : node.children) parts.push_back(shape(gpus, levels, child));

@@ -1,6 +1,6 @@
-// Islands as text: the setting NCCL_SLAB_ISLANDS and what the ranks compare. Groups of ranks are separated by
-// '|': 0,1,2,3|4,5,6,7. A group in parentheses is divided further: (0,1|2,3)|(4,5|6,7). Thread safety: pure
-// functions.
+// Islands as text: the setting NCCL_SLAB_ISLANDS and what the ranks compare.
+// Groups of ranks are separated by '|': 0,1,2,3|4,5,6,7. A group in parentheses
+// is divided further: (0,1|2,3)|(4,5|6,7). Thread safety: pure functions.
 #pragma once
 
 #include <string>

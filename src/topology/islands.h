@@ -18,8 +18,8 @@ namespace nccl_slab::topology {
 
 using Partition = std::vector<std::vector<int>>;
 
-// The outermost partition, groups and members ascending. Nothing when unknown pairs could change it, or
-// without devices.
+// The outermost partition, groups and members ascending. Nothing when
+// unknown pairs could change it, or without devices.
 std::optional<Partition> islands(const PairLevels& levels);
 
 // Boundaries at every level where the members of a group fall apart into groups of which at least one has two

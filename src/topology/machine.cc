@@ -35,8 +35,8 @@ std::vector<int> nodes_of(const Machine& machine, PciNode::Kind kind, std::size_
   return nodes;
 }
 
-// The tree with devices renumbered as `chosen` says; GPUs that were not chosen stay as nodes that are no
-// device.
+// The tree with devices renumbered as `chosen` says; GPUs that were not
+// chosen stay as nodes that are no device.
 PciTree renumber(PciTree tree, const std::vector<int>& chosen) {
   for (PciNode& node : tree) {
     if (node.kind != PciNode::Kind::kGpu) continue;

@@ -92,8 +92,8 @@ class Machine {
 
   // NV where links are known, else the PCIe path; the farther one where the directions disagree.
   PairLevels levels() const;
-  // Whether the GPUs are joined by PCIe alone: no once any NVLink is seen, yes when every pair's path is
-  // known.
+  // Whether the GPUs are joined by PCIe alone: no once any NVLink is seen,
+  // yes when every pair's path is known.
   Answer pcie_only() const;
 
  private:
@@ -107,9 +107,9 @@ class Machine {
 // Fills the pairs' PCIe paths, NUMA nodes and the NICs' paths from the tree.
 void take_paths_from_tree(Machine* machine);
 
-// The machine with only the GPUs of `chosen`, in that order; -1 stands for a GPU of which nothing is known.
-// GPUs are then numbered 0, 1, ... NICs stay, the tree's nodes of the other GPUs do not count as GPUs any
-// more.
+// The machine with only the GPUs of `chosen`, in that order; -1 stands for
+// a GPU of which nothing is known. GPUs are then numbered 0, 1, ... NICs
+// stay, the tree's nodes of the other GPUs do not count as GPUs any more.
 Machine select_gpus(const Machine& machine, const std::vector<int>& chosen);
 
 }  // namespace nccl_slab::topology

@@ -33,8 +33,8 @@ Words header_devices(const Words& line, std::size_t first) {
   return named ? Words(begin, end) : Words();
 }
 
-// Takes the lines one by one; the first matrix that shows paths wins, so that a P2P matrix in the same paste
-// is no matter.
+// Takes the lines one by one; the first matrix that shows paths wins, so
+// that a P2P matrix in the same paste is no matter.
 class Reader {
  public:
   // False when the matrix is complete.

@@ -1,5 +1,5 @@
-// The matrix inside pasted `nvidia-smi topo` output, still as words. For nvidia_smi_matrix.cc. Thread safety:
-// pure.
+// The matrix inside pasted `nvidia-smi topo` output, still as words. For
+// nvidia_smi_matrix.cc. Thread safety: pure.
 #pragma once
 
 #include <map>

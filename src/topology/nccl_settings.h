@@ -1,8 +1,8 @@
-// The settings of NCCL that say how ranks may reach each other, which we honour too: NCCL_P2P_DISABLE,
-// NCCL_P2P_LEVEL and NCCL_SHM_DISABLE. Someone who sets them has a reason (a machine that resets under peer
-// traffic). Unset, everything that passes the self-test is allowed, whatever NCCL's own default. Read after
-// the real creator has run, since nccl.conf may set them. Thread safety: a value; parsing is pure but for the
-// environment.
+// The settings of NCCL that say how ranks may reach each other, which we honour too:
+// NCCL_P2P_DISABLE, NCCL_P2P_LEVEL and NCCL_SHM_DISABLE. Someone who sets them has a reason
+// (a machine that resets under peer traffic). Unset, everything that passes the self-test
+// is allowed, whatever NCCL's own default. Read after the real creator has run, since
+// nccl.conf may set them. Thread safety: a value; parsing is pure but for the environment.
 #pragma once
 
 #include <optional>

@@ -97,8 +97,8 @@ class Walk {
     return {node, gpu.attribute("dev").as_int(-1), gpu.attribute("rank").as_int(-1), gpu, pci};
   }
 
-  // A NIC stands where its card stands, beside the GPUs below the same bridge; some hang directly under the
-  // cpu.
+  // A NIC stands where its card stands, beside the GPUs below the same
+  // bridge; some hang directly under the cpu.
   void nets(const pugi::xml_node& nic, int holder) {
     const PciNode& card = machine_->tree[static_cast<std::size_t>(holder)];
     const PciNode place{PciNode::Kind::kOther, card.address ? card.parent : holder, card.address, card.link};

@@ -1,5 +1,5 @@
-// The devices of an NCCL topology XML, in document order: the tree, the NICs, and which elements are the
-// GPUs. For nccl_xml.cc.
+// The devices of an NCCL topology XML, in document order: the tree, the
+// NICs, and which elements are the GPUs. For nccl_xml.cc.
 #pragma once
 
 #include <pugixml.hpp>

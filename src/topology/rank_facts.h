@@ -48,17 +48,17 @@ struct RankFacts {
 };
 static_assert(std::is_trivially_copyable_v<RankFacts>);
 
-// What a contribution holds. Bytes of another length make facts of size 0, which the verdict calls another
-// version.
+// What a contribution holds. Bytes of another length make facts of size
+// 0, which the verdict calls another version.
 RankFacts facts_from_bytes(std::span<const std::byte> bytes);
 
-// A digest of the settings that all ranks must share: those that steer the plan, the memory layout and the
-// calls taken.
+// A digest of the settings that all ranks must share: those that steer
+// the plan, the memory layout and the calls taken.
 std::uint64_t settings_digest(const Settings& settings);
 
-// Fills in what the machine knows of one GPU, and, once the machine holds the GPUs of all ranks in rank
-// order, of its ways to the others. REQUIRES: rank is an index of machine.gpus, of which at most kMaxRanks
-// are taken.
+// Fills in what the machine knows of one GPU, and, once the machine holds
+// the GPUs of all ranks in rank order, of its ways to the others. REQUIRES:
+// rank is an index of machine.gpus, of which at most kMaxRanks are taken.
 void set_gpu(const Gpu& gpu, RankFacts* facts);
 void set_peers(const Machine& machine, int rank, RankFacts* facts);
 

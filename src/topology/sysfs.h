@@ -24,8 +24,8 @@ class Sysfs {
   // Addresses of NVIDIA's display and 3D controllers, ascending.
   std::vector<PciAddress> nvidia_gpus() const;
 
-  // Fills tree, paths, NUMA nodes and links of the machine's GPUs and NICs whose address is known and
-  // present.
+  // Fills tree, paths, NUMA nodes and links of the machine's GPUs and NICs
+  // whose address is known and present.
   void describe(Machine* machine) const;
 
   // Identity of the booted host, the same in all its containers; empty: unknown.

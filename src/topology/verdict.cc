@@ -73,8 +73,8 @@ Verdict partitioned_gpus(Facts all) {
   });
 }
 
-// The UUID tells GPUs apart where both are known, else the address (in a virtual machine addresses may be
-// made up).
+// The UUID tells GPUs apart where both are known, else the address (in a
+// virtual machine addresses may be made up).
 bool same_gpu(const RankFacts& a, const RankFacts& b) {
   if (!text_of(a.uuid).empty() && !text_of(b.uuid).empty()) return text_of(a.uuid) == text_of(b.uuid);
   return !text_of(a.pci).empty() && text_of(a.pci) == text_of(b.pci);

@@ -1,6 +1,6 @@
-// The verdict on a communicator: whether the slab serves it, from the facts of all its ranks. Pure, so that
-// ranks that have gathered the same facts come to the same verdict without another word. Thread safety: pure
-// functions.
+// The verdict on a communicator: whether the slab serves it, from the facts of
+// all its ranks. Pure, so that ranks that have gathered the same facts come to
+// the same verdict without another word. Thread safety: pure functions.
 #pragma once
 
 #include <span>

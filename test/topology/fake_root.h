@@ -1,5 +1,5 @@
-// A folder that stands before /sys and /proc: a test builds the PCI devices of a machine in it. Removed with
-// the object.
+// A folder that stands before /sys and /proc: a test builds the PCI
+// devices of a machine in it. Removed with the object.
 #pragma once
 
 #include <filesystem>
