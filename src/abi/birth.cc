@@ -1,40 +1,16 @@
 #include "abi/birth.h"
 
-#include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
-#include <iterator>
-#include <mutex>
-#include <unordered_map>
 #include <utility>
 
 #include "abi/export.h"
 #include "abi/group.h"
+#include "abi/pending_births.h"
 
 namespace nccl_slab::abi {
 namespace {
-
-using Communicators = std::vector<std::shared_ptr<comm::Communicator>>;
-
-// What a non-blocking program's poll of one communicator stands for.
-struct Waiting {
-  std::vector<Birth> births;  // the real creation runs
-  Communicators settling;     // our set-up runs
-};
-
-struct WaitingTable {
-  std::mutex mutex;
-  std::unordered_map<ncclComm_t, Waiting> by_polled;
-  std::atomic<std::size_t> size{0};  // so that a poll of a settled communicator takes no lock
-};
-
-WaitingTable& waiting() {
-  static auto* instance = new WaitingTable();
-  return *instance;
-}
 
 constexpr unsigned kConfigMagic = 0xcafebeef;
 
@@ -61,11 +37,6 @@ bool creator_waits(const Birth& birth) {
   return parent == nullptr || parent->blocking;
 }
 
-ncclComm_t polled_by_program(const Birth& birth) {
-  if (birth.parent != nullptr) return birth.parent;
-  return birth.comm != nullptr ? birth.comm : *birth.result;
-}
-
 std::shared_ptr<comm::Communicator> begin(Birth& birth, ncclComm_t comm) {
   const Functions& real = birth.library->functions;
   int rank = 0, nranks = 0, device = 0;
@@ -76,45 +47,9 @@ std::shared_ptr<comm::Communicator> begin(Birth& birth, ncclComm_t comm) {
   return birth.creation->begin(comm, rank, nranks, device);
 }
 
-// The real communicator exists. Null when there is nothing to set up (no communicator for this rank, or no
-// name).
-std::shared_ptr<comm::Communicator> complete(Birth& birth) {
-  const ncclComm_t comm = birth.comm != nullptr ? birth.comm : *birth.result;
-  if (comm == nullptr) return nullptr;
-  auto handle = std::make_shared<Handle>();
-  handle->library = birth.library;
-  handle->blocking = birth.blocking;
-  if (birth.creation) handle->communicator = begin(birth, comm);
-  auto communicator = handle->communicator;
-  keep_handle(comm, std::move(handle));
-  return communicator;
-}
-
-// The real creation goes on behind the program's back. A new communicator is known already by its address,
-// and calls on it must go to its maker; a child's is not.
-void await_poll(Birth birth) {
-  const ncclComm_t polled = polled_by_program(birth);
-  if (polled == nullptr) return;
-  if (birth.parent == nullptr) {
-    auto handle = std::make_shared<Handle>();
-    handle->library = birth.library;
-    handle->blocking = false;
-    keep_handle(polled, std::move(handle));
-  }
-  const std::lock_guard lock(waiting().mutex);
-  waiting().by_polled[polled].births.push_back(std::move(birth));
-  waiting().size = waiting().by_polled.size();
-}
-
-void await_settled(ncclComm_t polled, std::shared_ptr<comm::Communicator> communicator) {
-  const std::lock_guard lock(waiting().mutex);
-  waiting().by_polled[polled].settling.push_back(std::move(communicator));
-  waiting().size = waiting().by_polled.size();
-}
-
 // All set-ups start before any is waited for: the ranks of one thread need each other.
 ncclResult_t set_up(std::vector<Birth>& births) {
-  Communicators to_wait_for;
+  std::vector<std::shared_ptr<comm::Communicator>> to_wait_for;
   ncclResult_t answer = ncclSuccess;
   for (Birth& birth : births) {
     auto communicator = complete(birth);
@@ -130,44 +65,24 @@ ncclResult_t set_up(std::vector<Birth>& births) {
   return answer;
 }
 
-bool all_settled(const Communicators& communicators) {
-  for (const auto& communicator : communicators)
-    if (!communicator->settled()) return false;
-  return true;
-}
-
-void move_births(std::vector<Birth>& from, const std::function<bool(const Birth&)>& which,
-                 std::vector<Birth>* to) {
-  const auto rest =
-      std::stable_partition(from.begin(), from.end(), [&](const Birth& birth) { return !which(birth); });
-  to->insert(to->end(), std::make_move_iterator(rest), std::make_move_iterator(from.end()));
-  from.erase(rest, from.end());
-}
-
-// The births that NCCL has finished when it says that `comm` is ready: those that `comm` is polled for, and
-// `comm` itself, a child whose parent nobody has polled.
-std::vector<Birth> take_births(ncclComm_t comm) {
-  std::vector<Birth> births;
-  const std::lock_guard lock(waiting().mutex);
-  for (auto& [polled, entry] : waiting().by_polled) {
-    const bool all = polled == comm;
-    move_births(
-        entry.births, [&](const Birth& birth) { return all || *birth.result == comm; }, &births);
-  }
-  return births;
-}
-
-bool poll_settled(ncclComm_t comm) {
-  const std::lock_guard lock(waiting().mutex);
-  const auto found = waiting().by_polled.find(comm);
-  if (found == waiting().by_polled.end()) return true;
-  if (!found->second.births.empty() || !all_settled(found->second.settling)) return false;
-  waiting().by_polled.erase(found);
-  waiting().size = waiting().by_polled.size();
-  return true;
-}
-
 }  // namespace
+
+ncclComm_t polled_by_program(const Birth& birth) {
+  if (birth.parent != nullptr) return birth.parent;
+  return birth.comm != nullptr ? birth.comm : *birth.result;
+}
+
+std::shared_ptr<comm::Communicator> complete(Birth& birth) {
+  const ncclComm_t comm = birth.comm != nullptr ? birth.comm : *birth.result;
+  if (comm == nullptr) return nullptr;
+  auto handle = std::make_shared<Handle>();
+  handle->library = birth.library;
+  handle->blocking = birth.blocking;
+  if (birth.creation) handle->communicator = begin(birth, comm);
+  auto communicator = handle->communicator;
+  keep_handle(comm, std::move(handle));
+  return communicator;
+}
 
 ncclResult_t finish_creator(std::vector<Birth> births, const ncclConfig_t* config, ncclResult_t answer) {
   if (answer != ncclSuccess && answer != ncclInProgress) return answer;
@@ -188,27 +103,6 @@ ncclResult_t finish_births(std::vector<Birth> births, ncclResult_t answer) {
       for (Birth& birth : births) await_poll(std::move(birth));
   });
   return answer == ncclSuccess ? ours : answer;
-}
-
-ncclResult_t poll_births(ncclComm_t comm, ncclResult_t real_state) {
-  if (real_state == ncclInProgress || waiting().size.load(std::memory_order_relaxed) == 0) return real_state;
-  if (real_state != ncclSuccess) {
-    drop_births(comm);
-    return real_state;
-  }
-  for (Birth& birth : take_births(comm))
-    if (auto communicator = complete(birth)) await_settled(comm, std::move(communicator));
-  return poll_settled(comm) ? ncclSuccess : ncclInProgress;
-}
-
-void drop_births(ncclComm_t comm) {
-  Waiting dropped;  // destroyed outside the lock: it closes sockets
-  const std::lock_guard lock(waiting().mutex);
-  const auto found = waiting().by_polled.find(comm);
-  if (found == waiting().by_polled.end()) return;
-  dropped = std::move(found->second);
-  waiting().by_polled.erase(found);
-  waiting().size = waiting().by_polled.size();
 }
 
 }  // namespace nccl_slab::abi

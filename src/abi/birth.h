@@ -1,6 +1,6 @@
 // Birth: one communicator between the call of its real creator and the start of its set-up. A Birth that is
 // dropped (the real creator failed, or its group did) closes the meeting that was entered, so that the peers
-// forward at once. Each belongs to the thread that creates; those that wait for a poll are locked (birth.cc).
+// forward at once. Belongs to the thread that creates, until it goes to pending_births.h.
 #pragma once
 
 #include <memory>
@@ -29,6 +29,13 @@ struct Birth {
   bool blocking = true;
 };
 
+// The communicator that the program polls for this birth while it is not blocking.
+ncclComm_t polled_by_program(const Birth& birth);
+
+// The real communicator exists: begins its set-up. Null when there is nothing to set up (this rank got no
+// communicator, or it has no name).
+std::shared_ptr<comm::Communicator> complete(Birth& birth);
+
 // After the real creator of some births has returned `answer`: starts their set-up, waits for it if the
 // program expects its creator to wait, and says what the program gets to see. Inside a group the births wait
 // for its end instead.
@@ -36,12 +43,5 @@ ncclResult_t finish_creator(std::vector<Birth> births, const ncclConfig_t* confi
 
 // The end of the outermost group that the births were called in.
 ncclResult_t finish_births(std::vector<Birth> births, ncclResult_t answer);
-
-// Non-blocking communicators. The program polled `comm`, NCCL's state of it is `real_state`: starts the
-// set-up of what has been created since, and returns ncclInProgress instead of ncclSuccess until that has
-// settled.
-ncclResult_t poll_births(ncclComm_t comm, ncclResult_t real_state);
-// `comm` goes away: nobody will poll it again.
-void drop_births(ncclComm_t comm);
 
 }  // namespace nccl_slab::abi

@@ -1,8 +1,8 @@
 // ncclCommGetAsyncError: NCCL's state of a communicator, and ours on top. Only the program sees ours: NCCL
 // asks itself too.
-#include "abi/birth.h"
 #include "abi/export.h"
 #include "abi/handles.h"
+#include "abi/pending_births.h"
 
 namespace nccl_slab::abi {
 namespace {

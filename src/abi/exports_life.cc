@@ -1,8 +1,8 @@
 // The end of a communicator, and its pauses. What we run on its streams must be over, or told to leave,
 // before NCCL waits for those streams: so our part comes first.
-#include "abi/birth.h"
 #include "abi/export.h"
 #include "abi/handles.h"
+#include "abi/pending_births.h"
 #include "comm/registry.h"
 #include "comm/user_operations.h"
 
