@@ -10,13 +10,14 @@ namespace nccl_slab::topology {
 namespace {
 
 struct Queries {
-  int (*device)(const char* pci) = nullptr;  // ordinal in the machine description, -1: unknown
+  decltype(&::nccl_slab_emulated_device) device = nullptr;
   decltype(&::nccl_slab_emulated_path) path = nullptr;
 };
 
 Queries find_queries() {
   Queries queries;
-  queries.device = reinterpret_cast<int (*)(const char*)>(::dlsym(RTLD_DEFAULT, "nccl_slab_emulated_device"));
+  queries.device =
+      reinterpret_cast<decltype(queries.device)>(::dlsym(RTLD_DEFAULT, "nccl_slab_emulated_device"));
   queries.path = reinterpret_cast<decltype(queries.path)>(::dlsym(RTLD_DEFAULT, "nccl_slab_emulated_path"));
   return queries;
 }

@@ -32,7 +32,7 @@ struct RankFacts {
 
   char boot_id[40] = {};  // of the host; empty: unknown
   char uuid[48] = {};     // of the GPU; empty: unknown
-  char pci[24] = {};      // of the GPU, in to_string()'s form; empty: unknown
+  char pci[24] = {};      // of the GPU, in any form that is parsed; empty: unknown
   char model[64] = {};    // empty: unknown
   std::int32_t rank = 0, nranks = 0;
   std::int32_t architecture = 0;  // 86 for sm_86

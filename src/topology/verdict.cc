@@ -77,7 +77,8 @@ Verdict partitioned_gpus(Facts all) {
 // virtual machine addresses may be made up).
 bool same_gpu(const RankFacts& a, const RankFacts& b) {
   if (!text_of(a.uuid).empty() && !text_of(b.uuid).empty()) return text_of(a.uuid) == text_of(b.uuid);
-  return !text_of(a.pci).empty() && text_of(a.pci) == text_of(b.pci);
+  const auto mine = parse_pci_address(text_of(a.pci)), theirs = parse_pci_address(text_of(b.pci));
+  return mine && mine == theirs;
 }
 
 Verdict shared_gpus(Facts all) {

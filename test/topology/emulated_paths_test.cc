@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "device/emulated/emulated.h"
 #include "topology/discover.h"
 #include "topology/islands.h"
 

@@ -92,6 +92,12 @@ TEST(Verdict, SameGpuByUuidElseByAddress) {
               set_text(all[3].pci, "0000:01:00.0");
             }),
             (Verdict{Reason::same_gpu, 1, 3}));
+  EXPECT_EQ(after([](auto& all) {
+              set_text(all[3].uuid, "");
+              set_text(all[3].pci, "00000000:01:00.0");
+            }).reason,
+            Reason::same_gpu)
+      << "another form of the same address";
   EXPECT_TRUE(after([](auto& all) {
                 for (auto& facts : all) {
                   set_text(facts.uuid, "");
