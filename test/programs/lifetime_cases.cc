@@ -93,11 +93,12 @@ void destroy_behind_replay(Suite& suite) {
   exchange.check_reduce_scatter("replay before destroy");
 }
 
-// Rank 0 never calls, so that the others' kernels wait for it; abort makes them leave, and other
-// communicators live on.
+// The first call connects the ranks. For the second one rank 0 does not come, so that the others' kernels
+// wait for it; abort makes them leave, and other communicators live on.
 void abort_waiting(Suite& suite) {
   ncclComm_t comm;
   REQUIRE(ncclCommSplit(suite.comm, 0, suite.rank(), &comm, nullptr));
+  checked_reduce_scatter(suite, "before an abort", type_named("bf16"), 1001, comm, suite.stream);
   Exchange exchange(suite, Exchange::reduce_scatter_shape(suite, type_named("bf16"), 300007));
   exchange.fill(suite.options.seed);
   if (suite.rank() != 0) {

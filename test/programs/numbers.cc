@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
+#include <string>
 
 namespace programs {
 namespace {
@@ -88,10 +89,10 @@ const std::vector<NumberType>& all_types() {
   return types;
 }
 
-const NumberType& type_named(const std::string& name) {
+const NumberType& type_named(std::string_view name) {
   for (const NumberType& type : all_types())
     if (name == type.name) return type;
-  throw std::invalid_argument("no data type " + name);
+  throw std::invalid_argument("no data type " + std::string(name));
 }
 
 void encode(const NumberType& type, double value, void* into) {

@@ -5,7 +5,7 @@
 #include <nccl.h>
 
 #include <cstddef>
-#include <string>
+#include <string_view>
 #include <vector>
 
 namespace programs {
@@ -25,7 +25,7 @@ struct NumberType {
 };
 
 const std::vector<NumberType>& all_types();
-const NumberType& type_named(const std::string& name);
+const NumberType& type_named(std::string_view name);
 
 // Floating point: to nearest even. Integers: the value must fit.
 void encode(const NumberType& type, double value, void* into);

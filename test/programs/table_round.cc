@@ -103,7 +103,7 @@ class RoundRun {
     one.untouched = is_poison(bytes) ? 1 : 0;
     one.outside_bound =
         error <= error_bound(type, inputs.of_rank.size(), magnitude) ? 0 : 1;  // NaN is outside
-    one.worst_ulp = error / type.ulp(exact);
+    one.worst_ulp = error / type.ulp(std::max(std::fabs(exact), magnitude * type.unit_roundoff()));
     one.worst_relative = one.total_relative = error / magnitude;
     one.ring_worst_relative = one.ring_total_relative =
         std::fabs(ring_result(type, inputs, member_.rank) - exact) / magnitude;

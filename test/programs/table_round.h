@@ -16,8 +16,9 @@ struct Round {
   uint64_t seed;
 };
 
-// Errors are against fp64. `ulp` is the type's spacing at the exact sum; relative errors are fractions of the
-// sum of absolute values, so that cancellation does not inflate them.
+// Errors are against fp64. `ulp` is the type's spacing at the exact sum or, where the sum cancels to less
+// than one rounding of its terms, at such a rounding; relative errors are fractions of the sum of absolute
+// values.
 struct RoundFigures {
   size_t elements = 0;
   double worst_ulp = 0;
