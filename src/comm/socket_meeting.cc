@@ -30,7 +30,8 @@ SocketMeeting::~SocketMeeting() {
 }
 
 Status SocketMeeting::enter(const MeetingName& name, std::unique_ptr<SocketMeeting>* meeting) {
-  auto state = std::make_unique<State>(std::make_shared<MeetingService>(name));
+  auto state = std::make_unique<State>();
+  state->service = std::make_shared<MeetingService>(name);
   if (Status status = state->service->start(); !status) return status;
   meeting->reset(new SocketMeeting(std::move(state)));
   return Status::ok();

@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -43,7 +43,7 @@ MeetingName at(MeetingName name, int position) {
 Contribution text(const std::string& bytes) {
   Contribution contribution;
   contribution.bytes.resize(bytes.size());
-  std::memcpy(contribution.bytes.data(), bytes.data(), bytes.size());
+  std::transform(bytes.begin(), bytes.end(), contribution.bytes.begin(), [](char c) { return std::byte(c); });
   return contribution;
 }
 
