@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCE_FOLDERS = ("include", "src", "test")
 SOURCE_ENDINGS = {".cc", ".cpp", ".c", ".h", ".cu", ".cuh", ".hpp"}
 BUILD = ROOT / "build" / "emu"
-TIDY_LIMIT = 300  # seconds for one unit
+TIDY_LIMIT = 900  # seconds for one unit
 
 
 def sources():
@@ -30,8 +30,12 @@ def sources():
 
 
 def quiet(command, timeout=600):
-    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, errors="replace", timeout=timeout, check=False)
+    """Whether the command succeeded within its time, and what it printed."""
+    try:
+        done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, errors="replace", timeout=timeout, check=False)
+    except subprocess.TimeoutExpired:
+        return False, f"{command[0]}: no end after {timeout} s: {command[-1]}\n"
     return done.returncode == 0, done.stdout
 
 

@@ -8,6 +8,7 @@ import pathlib
 import subprocess
 import sys
 import time
+import traceback
 import unittest
 
 import lint
@@ -96,11 +97,11 @@ def step_cuda(tally, arguments):
 
 
 STEPS = {
-    "lint": step_lint,
     "tools": step_tools,
     "emu": step_emu,
     "exports": step_exports,
     "demo": step_demo,
+    "lint": step_lint,  # after emu: it reads what that build noted
     "asan": step_sanitizer("asan"),
     "tsan": step_sanitizer("tsan"),
     "cuda": step_cuda,
@@ -124,7 +125,11 @@ def main():
     tally, start = Tally(), time.monotonic()
     for name in arguments.steps or STEPS:
         print(f"\n== {name} ({time.monotonic() - start:.0f} s)", flush=True)
-        STEPS[name](tally, arguments)
+        try:
+            STEPS[name](tally, arguments)
+        except Exception:  # a broken step is a failure; the count still closes the output
+            traceback.print_exc(file=sys.stdout)
+            tally.add(f"{name}: broke off", False)
     print(f"\n== done ({time.monotonic() - start:.0f} s)")
     for failure in tally.failures:
         print(f"FAILED  {failure}")
