@@ -184,9 +184,9 @@ TEST(Kernels, HigherPriorityStartsFirst) {
   on_machine("8-4+4", [] {
     Board *busy = pinned<Board>(), *low = pinned<Board>(), *high = pinned<Board>();
     launch(note_and_wait, 16, busy, new_stream());
+    ASSERT_TRUE(eventually([&] { return busy->started == 16; }));
     launch(note_and_wait, 16, low, new_stream(0));
     launch(note_and_wait, 16, high, new_stream(-5));
-    ASSERT_TRUE(eventually([&] { return busy->started == 16; }));
     busy->open = 1;
     ASSERT_TRUE(eventually([&] { return high->started == 16; }));
     EXPECT_EQ(0, low->started);

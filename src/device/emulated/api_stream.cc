@@ -18,10 +18,14 @@ cudaError_t with_stream(cudaStream_t handle, Body&& body) {
   });
 }
 
-// Asking a stream how far it is has no answer while it is captured.
+cudaError_t check_legacy(Runtime& runtime, const Stream& stream) {
+  return stream.legacy ? runtime.captures.legacy_use(stream) : cudaSuccess;
+}
+
+// Asking a stream how far it is, or which it is, has no answer while it is captured.
 cudaError_t check_waitable(Runtime& runtime, Stream& stream) {
   if (const cudaError_t error = refuse_captured(stream)) return error;
-  return stream.legacy ? runtime.captures.legacy_use(stream) : cudaSuccess;
+  return check_legacy(runtime, stream);
 }
 
 // What waiting for a stream means: the legacy stream waits for the blocking ones too.
@@ -102,9 +106,7 @@ EMULATED_EXPORT cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t
       return issue(stream, {OperationKind::kWait, stream.device->ordinal, {}, {}, event});
     }
     if (stream.capture != nullptr || event->captured) return capture_wait(stream, *event);
-    if (stream.legacy) {
-      if (const cudaError_t error = runtime.captures.legacy_use(stream)) return error;
-    }
+    if (const cudaError_t error = check_legacy(runtime, stream)) return error;
     if (event->reached()) return cudaSuccess;
     std::vector<TaskRef> before = before_next(stream);
     before.push_back(event->task);
@@ -126,26 +128,27 @@ EMULATED_EXPORT cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t
 }
 
 EMULATED_EXPORT cudaError_t cudaStreamGetPriority(cudaStream_t handle, int* priority) {
-  return with_stream(handle, [&](Runtime&, Lock&, Stream& stream) {
+  return with_stream(handle, [&](Runtime& runtime, Lock&, Stream& stream) {
     if (priority == nullptr) return cudaErrorInvalidValue;
+    if (const cudaError_t error = check_legacy(runtime, stream)) return error;
     *priority = stream.priority;
     return cudaSuccess;
   });
 }
 
 EMULATED_EXPORT cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned* flags) {
-  return with_stream(handle, [&](Runtime&, Lock&, Stream& stream) {
+  return with_stream(handle, [&](Runtime& runtime, Lock&, Stream& stream) {
     if (flags == nullptr) return cudaErrorInvalidValue;
-    if (const cudaError_t error = refuse_captured(stream)) return error;
+    if (const cudaError_t error = check_waitable(runtime, stream)) return error;
     *flags = stream.flags;
     return cudaSuccess;
   });
 }
 
 EMULATED_EXPORT cudaError_t cudaStreamGetId(cudaStream_t handle, unsigned long long* id) {
-  return with_stream(handle, [&](Runtime&, Lock&, Stream& stream) {
+  return with_stream(handle, [&](Runtime& runtime, Lock&, Stream& stream) {
     if (id == nullptr) return cudaErrorInvalidValue;
-    if (const cudaError_t error = refuse_captured(stream)) return error;
+    if (const cudaError_t error = check_waitable(runtime, stream)) return error;
     *id = stream.id;
     return cudaSuccess;
   });

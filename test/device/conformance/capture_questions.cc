@@ -118,6 +118,22 @@ QUESTION(capture_query_of_captured_stream_properties) {
     return cudaStreamGetFlags(c.stream, &flags);
   });
 }
+QUESTION(capture_query_of_legacy_stream_properties) {
+  for (const unsigned flags : {cudaStreamDefault, cudaStreamNonBlocking}) {
+    Captured a(cudaStreamCaptureModeRelaxed, flags);
+    unsigned long long id;
+    answer("id of legacy", cudaStreamGetId(nullptr, &id));
+    a.end("id of legacy");
+    Captured b(cudaStreamCaptureModeRelaxed, flags);
+    int priority;
+    answer("priority of legacy", cudaStreamGetPriority(nullptr, &priority));
+    b.end("priority of legacy");
+    Captured c(cudaStreamCaptureModeRelaxed, flags);
+    unsigned stream_flags;
+    answer("flags of legacy", cudaStreamGetFlags(nullptr, &stream_flags));
+    c.end("flags of legacy");
+  }
+}
 QUESTION(capture_device_calls) {
   in_every_mode("set device", [](Captured&) { return cudaSetDevice(0); });
   in_every_mode("attribute", [](Captured&) {
