@@ -21,6 +21,7 @@ OUT = ROOT / "out" / "emu"
 PROGRAM = OUT / "libexec" / "nccl-slab" / "reduce_scatter_table"
 MACHINE, RANKS, SOCKET = "8-4+4", 8, 4
 SIZES = (1, 7, 4099, 65536, 1000003)  # elements per shard; the largest is not replayed from a graph
+FLAT_SIZE = 65536
 TYPES = ("bf16", "fp16", "fp32")
 JOB_LIMIT = 120  # seconds
 COUNTED_DEVICES = 32  # rows and columns of the counters, after one for host memory
@@ -39,8 +40,8 @@ def expect(good, complaint):
 class Job:
     """One run of the program: its report, the links' counters and the library's statistics (plain: none)."""
 
-    def __init__(self, plain, count, dtype):
-        self.name = f"{'plain' if plain else 'slab'} {count} {dtype}"
+    def __init__(self, plain, count, dtype, algorithm="auto"):
+        self.name, self.algorithm = f"{'plain' if plain else 'slab'} {count} {dtype}", algorithm
         with tempfile.TemporaryDirectory(prefix="nccl-slab-demo-") as folder:
             self.folder = pathlib.Path(folder)
             self.good = self.run(plain, count, dtype)
@@ -54,7 +55,8 @@ class Job:
         command = [OUT / "bin" / "nccl-slab", "run", "--machine", MACHINE, *(["--plain"] if plain else []), "--",
                    "env", f"NCCL_SLAB_MACHINE_STATE={self.folder / 'links'}", PROGRAM,
                    "--ranks", str(RANKS), "--sizes", str(count), "--dtypes", dtype, "--json", self.folder / "report"]
-        environment = {**os.environ, "NCCL_SLAB_STATS_FILE": str(self.folder / "statistics.%p")}
+        environment = {**os.environ, "NCCL_SLAB_STATS_FILE": str(self.folder / "statistics.%p"),
+                       "NCCL_SLAB_ALGO": self.algorithm}
         try:
             done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True, timeout=JOB_LIMIT, check=False)
@@ -112,16 +114,17 @@ class Job:
 class Row:
     """One size and type, plain and with the slab; bytes are per rank and call, in shards."""
 
-    def __init__(self, count, dtype, idle):
-        self.jobs = self.plain, self.slab = [Job(plain, count, dtype) for plain in (True, False)]
+    def __init__(self, count, dtype, idle, algorithm="auto"):
+        self.jobs = self.plain, self.slab = Job(True, count, dtype), Job(False, count, dtype, algorithm)
         self.count, self.dtype, self.path = count, dtype, self.slab.path()
         self.shard = max((each["shard_bytes"] for each in self.slab.report["rounds"]), default=0)
         self.errors = [job.worst_error() for job in self.jobs]
         # Plain NCCL goes through host memory here; what the program fetches is the same in both jobs.
-        fetched = self.slab.to_host() - idle.to_host()
-        self.ring = self.shards(self.plain.to_devices() + self.plain.to_host() - fetched)
-        self.sent = self.shards(self.slab.to_devices() - idle.to_devices())
-        self.crossed = self.shards(self.slab.to_devices(True) - idle.to_devices(True))
+        idle_plain, idle_slab = idle
+        fetched = self.slab.to_host() - idle_slab.to_host()
+        self.ring = self.shards(self.plain.to_devices() + self.plain.to_host() - idle_plain.to_host() - fetched)
+        self.sent = self.shards(self.slab.to_devices() - idle_slab.to_devices())
+        self.crossed = self.shards(self.slab.to_devices(True) - idle_slab.to_devices(True))
         self.check()
 
     def shards(self, count):
@@ -166,11 +169,15 @@ def check_types(rows):
 def main():
     start = time.monotonic()
     print_header()
-    idle = Job(False, 0, "fp32")
+    idle = Job(True, 0, "fp32"), Job(False, 0, "fp32")
     rows = []
     for dtype, count in itertools.product(TYPES, SIZES):
         rows.append(Row(count, dtype, idle))
         rows[-1].print()
+    print("For comparison, NCCL_SLAB_ALGO=flat, which knows of no sockets:")
+    flat = Row(FLAT_SIZE, "bf16", idle, "flat")
+    flat.print()
+    expect(flat.path == "flat", f"{FLAT_SIZE} bf16: forced to flat, path {flat.path}")
     check_types(rows)
     expect(any("graph" in row.slab.modes() for row in rows), "no graph was replayed")
     expect(any(row.path == "islands" for row in rows), "no call took the islands path")
