@@ -79,13 +79,15 @@ class FlatSmall {
     };
     if (!block_.template poll_small<kRanks>(rank_, mailbox, flag_, data)) return false;
     const Pack own = contribution(rank_, pack);
+    NCCL_SLAB_UNROLL
+    for (int source = 0; source < kRanks; ++source)
+      if (source == rank_) data[source] = own;
     typename Element::Accumulator sum[View::kElements];
     NCCL_SLAB_UNROLL
     for (int source = 0; source < kRanks; ++source) {
-      const Pack& from = source == rank_ ? own : data[source];
       NCCL_SLAB_UNROLL
       for (int e = 0; e < View::kElements; ++e) {
-        const typename Element::Accumulator value = scaled(Element::widen(View::get(from, e)));
+        const typename Element::Accumulator value = scaled(Element::widen(View::get(data[source], e)));
         sum[e] = source == 0 ? value : sum[e] + value;
       }
     }

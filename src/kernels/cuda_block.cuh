@@ -1,0 +1,310 @@
+// CudaBlock: the Block concept (host_block.h) as a group of threads of a CUDA block. The roles of a channel
+// are groups of one block, each with a named barrier of its own, so that any resident block is a whole
+// channel.
+//
+// Ordering inside a group: all its threads write payload, meet at the barrier, and one thread per flag then
+// stores it with release at system scope; barriers make the release cumulative over what the others wrote. A
+// waiting thread per flag loads it with acquire and meets the others at the barrier before any of them reads
+// payload.
+#pragma once
+
+#include "kernels/arguments.h"
+#include "kernels/ptx.cuh"
+#include "kernels/safeguards.h"
+
+namespace nccl_slab::kernels {
+
+class CudaBlock {
+ public:
+  struct Summand {
+    const char* data;
+    bool mailbox;
+    double factor;
+  };
+
+  // `threads` threads from `first` on; `left` is a word of shared memory of the group, zero at the start.
+  __device__ __forceinline__ CudaBlock(const Arguments& arguments, int group, int first, int threads,
+                                       int* left)
+      : a_(arguments),
+        barrier_(1 + group),
+        thread_(static_cast<int>(threadIdx.x) - first),
+        threads_(threads),
+        left_(left) {}
+
+  __device__ __forceinline__ void sync() { ptx::barrier(barrier_, threads_); }
+  __device__ __forceinline__ bool leader() const { return thread_ == 0; }
+
+  __device__ __forceinline__ void copy_out(char* to, const char* from, std::uint64_t bytes) {
+    const std::uint32_t packs = static_cast<std::uint32_t>(bytes / kPackBytes);
+    const std::uint32_t width = width_of(from);
+    if (width == kPackBytes)
+      copy_aligned(to, from, packs);
+    else
+      for (std::uint32_t i = thread_; i < packs; i += threads_)
+        ptx::store_mailbox(to + i * kPackBytes, load_narrow(from + i * kPackBytes, width));
+    const std::uint32_t tail = bytes % kPackBytes;
+    if (tail != 0 && leader())
+      ptx::store_mailbox(to + packs * kPackBytes, load_part(from + packs * kPackBytes, tail));
+  }
+
+  template <typename Flags>
+  __device__ __forceinline__ bool wait_all(int count, Flags flags) {
+    for (int i = thread_; i < count; i += threads_) {
+      const Flag* flag = nullptr;
+      std::uint64_t value = 0;
+      int peer = 0;
+      flags(i, &flag, &value, &peer);
+      if (!wait_for([&] { return ptx::load_acquire(&flag->value) >= value; }, peer)) *left_ = 1;
+    }
+    sync();
+    return *static_cast<volatile int*>(left_) == 0;
+  }
+
+  template <typename Flags>
+  __device__ __forceinline__ void publish_all(int count, Flags flags) {
+    sync();
+    for (int i = thread_; i < count; i += threads_) {
+      Flag* flag = nullptr;
+      std::uint64_t value = 0;
+      flags(i, &flag, &value);
+      if (kPublishReleases)
+        ptx::store_release(&flag->value, value);
+      else
+        ptx::store_relaxed(&flag->value, value);
+    }
+  }
+
+  template <typename Element, bool kScaled, typename SummandOf>
+  __device__ __forceinline__ void reduce(char* to, bool mailbox, int count, SummandOf summand_of,
+                                         std::uint64_t bytes) {
+    switch (count) {
+      case 1:
+        return reduce_count<Element, kScaled, 1>(to, mailbox, summand_of, bytes);
+      case 2:
+        return reduce_count<Element, kScaled, 2>(to, mailbox, summand_of, bytes);
+      case 3:
+        return reduce_count<Element, kScaled, 3>(to, mailbox, summand_of, bytes);
+      case 4:
+        return reduce_count<Element, kScaled, 4>(to, mailbox, summand_of, bytes);
+      case 5:
+        return reduce_count<Element, kScaled, 5>(to, mailbox, summand_of, bytes);
+      case 6:
+        return reduce_count<Element, kScaled, 6>(to, mailbox, summand_of, bytes);
+      case 7:
+        return reduce_count<Element, kScaled, 7>(to, mailbox, summand_of, bytes);
+      default:
+        return reduce_count<Element, kScaled, 8>(to, mailbox, summand_of, bytes);
+    }
+  }
+
+  __device__ __forceinline__ void store_factor(double* to, double factor) {
+    if (leader()) *to = factor;
+  }
+  __device__ __forceinline__ double load_factor(const double* from) const {
+    return *static_cast<const volatile double*>(from);
+  }
+
+  template <typename Function>
+  __device__ __forceinline__ void for_each(std::uint32_t count, Function function) {
+    for (std::uint32_t i = thread_; i < count; i += threads_)
+      if (!function(i)) return;
+  }
+
+  __device__ __forceinline__ Pack load_own(const char* from, std::uint32_t bytes) const {
+    const std::uint32_t width = width_of(from);
+    if (bytes != kPackBytes) return load_part(from, bytes);
+    return width == kPackBytes ? *reinterpret_cast<const Pack*>(from) : load_narrow(from, width);
+  }
+  __device__ __forceinline__ void store_own(char* to, const Pack& pack, std::uint32_t bytes) {
+    if (bytes == kPackBytes && width_of(to) == kPackBytes)
+      *reinterpret_cast<Pack*>(to) = pack;
+    else
+      store_part(to, pack, bytes);
+  }
+
+  __device__ __forceinline__ void store_small(std::uint64_t* to, const Pack& pack, std::uint32_t flag) {
+    const std::uint64_t high = static_cast<std::uint64_t>(flag) << 32;
+    ptx::store_mailbox(to, {{(pack.word[0] & 0xffffffffu) | high, (pack.word[0] >> 32) | high}});
+    ptx::store_mailbox(to + 2, {{(pack.word[1] & 0xffffffffu) | high, (pack.word[1] >> 32) | high}});
+  }
+
+  // All sources are polled together, so that their latencies overlap.
+  template <int kRanks, typename Mailbox>
+  __device__ __forceinline__ bool poll_small(int rank, Mailbox mailbox, std::uint32_t flag, Pack* data) {
+    Pack low[kRanks], high[kRanks];
+    const auto poll = [&] {
+#pragma unroll
+      for (int source = 0; source < kRanks; ++source) {
+        if (source == rank) continue;
+        low[source] = ptx::load_mailbox(mailbox(source));
+        high[source] = ptx::load_mailbox(mailbox(source) + 2);
+      }
+      bool arrived = true;
+#pragma unroll
+      for (int source = 0; source < kRanks; ++source) {
+        arrived &= source == rank || (has_flag(low[source], flag) && has_flag(high[source], flag));
+      }
+      return arrived;
+    };
+    if (!wait_for(poll, (rank + 1) % kRanks)) return false;
+#pragma unroll
+    for (int source = 0; source < kRanks; ++source)
+      if (source != rank) data[source] = {{data_of(low[source]), data_of(high[source])}};
+    return true;
+  }
+
+  __device__ __forceinline__ void clear_small(std::uint64_t* words) {
+    ptx::store_mailbox(words, {{0, 0}});
+    ptx::store_mailbox(words + 2, {{0, 0}});
+  }
+  __device__ __forceinline__ void fence() {
+    ptx::fence();
+  }
+
+  __device__ __forceinline__ bool last_of(std::uint32_t* done, std::uint32_t blocks) {
+    if (atomicAdd(done, 1u) + 1 != blocks) return false;
+    *done = 0;
+    return true;
+  }
+
+ private:
+  static constexpr int kUnroll = 4;
+  // Polls between looks at the abort word, which lies behind PCIe, and at the clock.
+  static constexpr std::uint32_t kPollsPerLook = 256;
+
+  static __device__ __forceinline__ std::uint32_t width_of(const void* pointer) {
+    const auto bits = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(pointer)) | kPackBytes;
+    return bits & (0u - bits);
+  }
+
+  static __device__ __forceinline__ std::uint64_t load_bits(const char* from, std::uint32_t width) {
+    if (width >= 8) return *reinterpret_cast<const std::uint64_t*>(from);
+    if (width == 4) return *reinterpret_cast<const std::uint32_t*>(from);
+    return width == 2 ? *reinterpret_cast<const std::uint16_t*>(from)
+                      : *reinterpret_cast<const std::uint8_t*>(from);
+  }
+
+  // Packs are put together in registers: an array with a run-time index would lie in local memory.
+  static __device__ __forceinline__ void add_bits(Pack* pack, std::uint32_t at, std::uint64_t bits) {
+    if (at < 8)
+      pack->word[0] |= bits << (8 * at);
+    else
+      pack->word[1] |= bits << (8 * (at - 8));
+  }
+
+  // One pack from an address that is a multiple of `width` only.
+  static __device__ __forceinline__ Pack load_narrow(const char* from, std::uint32_t width) {
+    Pack pack{};
+    for (std::uint32_t at = 0; at < kPackBytes; at += width) add_bits(&pack, at, load_bits(from + at, width));
+    return pack;
+  }
+
+  static __device__ __forceinline__ Pack load_part(const char* from, std::uint32_t bytes) {
+    Pack pack{};
+    for (std::uint32_t at = 0; at < bytes; at += 2) add_bits(&pack, at, load_bits(from + at, 2));
+    return pack;
+  }
+
+  static __device__ __forceinline__ void store_part(char* to, const Pack& pack, std::uint32_t bytes) {
+    for (std::uint32_t at = 0; at < bytes; at += 2) {
+      const std::uint64_t bits = at < 8 ? pack.word[0] >> (8 * at) : pack.word[1] >> (8 * (at - 8));
+      *reinterpret_cast<std::uint16_t*>(to + at) = static_cast<std::uint16_t>(bits);
+    }
+  }
+
+  __device__ __forceinline__ void copy_aligned(char* to, const char* from, std::uint32_t packs) {
+    const Pack* source = reinterpret_cast<const Pack*>(from);
+    std::uint32_t i = thread_;
+    for (; i + (kUnroll - 1) * threads_ < packs; i += kUnroll * threads_) {
+      Pack packs_in_flight[kUnroll];
+#pragma unroll
+      for (int k = 0; k < kUnroll; ++k) packs_in_flight[k] = source[i + k * threads_];
+#pragma unroll
+      for (int k = 0; k < kUnroll; ++k)
+        ptx::store_mailbox(to + (i + k * threads_) * kPackBytes, packs_in_flight[k]);
+    }
+    for (; i < packs; i += threads_) ptx::store_mailbox(to + i * kPackBytes, source[i]);
+  }
+
+  template <typename Element, bool kScaled, int kCount, typename SummandOf>
+  __device__ __forceinline__ void reduce_count(char* to, bool mailbox, SummandOf summand_of,
+                                               std::uint64_t bytes) {
+    Summand summands[kCount];
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) summands[k] = summand_of(k);
+    const auto packs = static_cast<std::uint32_t>((bytes + kPackBytes - 1) / kPackBytes);
+    for (std::uint32_t i = thread_; i < packs; i += threads_) {
+      const std::uint64_t left = bytes - static_cast<std::uint64_t>(i) * kPackBytes;
+      const std::uint32_t length = left < kPackBytes ? static_cast<std::uint32_t>(left) : kPackBytes;
+      Pack data[kCount];
+#pragma unroll
+      for (int k = 0; k < kCount; ++k) {
+        const char* from = summands[k].data + static_cast<std::uint64_t>(i) * kPackBytes;
+        data[k] = summands[k].mailbox ? ptx::load_mailbox(from) : load_own(from, length);
+      }
+      const Pack sum = sum_packs<Element, kScaled, kCount>(data, summands);
+      char* out = to + static_cast<std::uint64_t>(i) * kPackBytes;
+      if (mailbox)
+        ptx::store_mailbox(out, sum);
+      else
+        store_own(out, sum, length);
+    }
+  }
+
+  template <typename Element, bool kScaled, int kCount>
+  static __device__ __forceinline__ Pack sum_packs(const Pack (&data)[kCount],
+                                                   const Summand (&summands)[kCount]) {
+    using View = PackView<Element>;
+    using Accumulator = typename Element::Accumulator;
+    Pack result{};
+#pragma unroll
+    for (int e = 0; e < View::kElements; ++e) {
+      Accumulator sum = 0;
+#pragma unroll
+      for (int k = 0; k < kCount; ++k) {
+        Accumulator value = Element::widen(View::get(data[k], e));
+        if (kScaled) value *= static_cast<Accumulator>(summands[k].factor);
+        sum = k == 0 ? value : sum + value;
+      }
+      View::set(&result, e, Element::narrow(sum));
+    }
+    return result;
+  }
+
+  static __device__ __forceinline__ bool has_flag(const Pack& words, std::uint32_t flag) {
+    return static_cast<std::uint32_t>(words.word[0] >> 32) == flag &&
+           static_cast<std::uint32_t>(words.word[1] >> 32) == flag;
+  }
+  static __device__ __forceinline__ std::uint64_t data_of(const Pack& words) {
+    return (words.word[0] & 0xffffffffu) | (words.word[1] << 32);
+  }
+
+  // Until done() or the abort word; the flag is read once more after that word: what arrived before an abort
+  // counts.
+  template <typename Done>
+  __device__ __forceinline__ bool wait_for(Done done, int peer) {
+    if (done()) return true;
+    std::uint64_t start = 0;
+    for (std::uint32_t polls = 1;; ++polls) {
+      if (done()) return true;
+      if (polls % kPollsPerLook != 0) continue;
+      if (ptx::load_relaxed(&a_.control->abort) != 0) return done();
+      if (a_.timeout_ns == 0) continue;
+      const std::uint64_t now = ptx::nanoseconds();
+      if (start == 0) start = now;
+      if (now - start > a_.timeout_ns) time_out(peer);
+    }
+  }
+
+  __device__ __forceinline__ void time_out(int peer) {
+    a_.control->timed_out = 1 + peer;
+    ptx::fence();
+    a_.control->abort = 1;
+  }
+
+  const Arguments& a_;
+  const int barrier_, thread_, threads_;
+  int* const left_;
+};
+
+}  // namespace nccl_slab::kernels

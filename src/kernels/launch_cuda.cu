@@ -1,0 +1,92 @@
+// The cuda flavour of launch.h. A block of the tree kernel is a channel, its roles are groups of threads; a
+// block of flat_small is one group.
+#include "device/cuda_status.h"
+#include "kernels/cuda_block.cuh"
+#include "kernels/dispatch.h"
+#include "kernels/flat_small.h"
+#include "kernels/launch.h"
+#include "kernels/tree.h"
+
+namespace nccl_slab::kernels {
+namespace {
+
+constexpr int kRoleThreads = 128;
+constexpr int kSmallThreads = 512;
+
+template <typename Element, bool kScaled>
+__global__ void __launch_bounds__(kRoleThreads*(1 + kMaxLevels), 1)
+    tree_kernel(const __grid_constant__ Arguments a) {
+  __shared__ int left[1 + kMaxLevels];
+  if (threadIdx.x < 1 + kMaxLevels) left[threadIdx.x] = 0;
+  __syncthreads();
+  const int role = threadIdx.x / kRoleThreads;
+  CudaBlock block(a, role, role * kRoleThreads, kRoleThreads, left + role);
+  TreeRole<CudaBlock, Element, kScaled>(block, a, blockIdx.x, role).run();
+}
+
+template <typename Element, bool kScaled, int kRanks>
+__global__ void __launch_bounds__(kSmallThreads, 1) flat_small_kernel(const __grid_constant__ Arguments a) {
+  __shared__ int left;
+  if (threadIdx.x == 0) left = 0;
+  CudaBlock block(a, 0, 0, blockDim.x, &left);
+  FlatSmall<CudaBlock, Element, kScaled, kRanks>(block, a, a.rank, blockIdx.x, gridDim.x).run();
+}
+
+using Entry = void (*)(Arguments);
+
+Entry tree_entry(const Arguments& a) {
+  Entry entry = nullptr;
+  dispatch(a.type, a.scaling,
+           [&](auto element, auto scaled) { entry = &tree_kernel<decltype(element), scaled.value>; });
+  return entry;
+}
+
+Entry small_entry(const Arguments& a) {
+  Entry entry = nullptr;
+  dispatch(a.type, a.scaling, [&](auto element, auto scaled) {
+    dispatch_ranks(a.layout.ranks, [&](auto ranks) {
+      entry = &flat_small_kernel<decltype(element), scaled.value, ranks.value>;
+    });
+  });
+  return entry;
+}
+
+// No more threads than packs, in whole warps: a small block starts and ends sooner.
+int small_threads(const Arguments& a, int blocks) {
+  const std::uint64_t share = (shard_packs(a) + blocks - 1) / blocks;
+  return share >= kSmallThreads ? kSmallThreads : static_cast<int>((share + 31) / 32 * 32);
+}
+
+Status load(Entry entry) {
+  cudaFuncAttributes attributes{};
+  return device::cuda_status(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(entry)),
+                             "loading a kernel");
+}
+
+}  // namespace
+
+Status load_kernels() {
+  for (const DataType type : {DataType::kBf16, DataType::kFp16, DataType::kFp32}) {
+    for (const Scaling scaling : {Scaling::kNone, Scaling::kUniform}) {
+      Arguments a{};
+      a.type = type;
+      a.scaling = scaling;
+      if (const Status status = load(tree_entry(a)); !status) return status;
+      for (a.layout.ranks = 2; a.layout.ranks <= kMaxRanks; ++a.layout.ranks)
+        if (const Status status = load(small_entry(a)); !status) return status;
+    }
+  }
+  return Status::ok();
+}
+
+cudaError_t launch(Kernel kernel, const Arguments& arguments, int units, cudaStream_t stream) {
+  const bool tree = kernel == Kernel::kTree;
+  const Entry entry = tree ? tree_entry(arguments) : small_entry(arguments);
+  const int threads = tree ? arguments.roles * kRoleThreads : small_threads(arguments, units);
+  Arguments copy = arguments;
+  void* pointers[] = {&copy};
+  return cudaLaunchKernel(reinterpret_cast<const void*>(entry), dim3(units), dim3(threads), pointers, 0,
+                          stream);
+}
+
+}  // namespace nccl_slab::kernels
