@@ -31,7 +31,7 @@ class Tally:
             if outcome == "failed":
                 blamed.add(suite)
         for name, result in program_results(logs / "testlog.json"):
-            if result in BAD and not any(name in suite for suite in blamed):
+            if result in BAD and not any(belongs(suite, name) for suite in blamed):
                 self.add(f"{label}: {name} ({result.lower()})", False)
 
     def closing_line(self):
@@ -60,4 +60,9 @@ def program_results(path):
     with open(path, encoding="utf-8") as lines:
         for line in lines:
             program = json.loads(line)
-            yield program["name"].rsplit(" ", 1)[-1], program["result"]
+            yield program["name"], program["result"]
+
+
+def belongs(suite, program):
+    """Meson names a suite PROJECT.PROGRAM for a TAP program and PROJECT.PROGRAM.SUITE for GoogleTest."""
+    return suite == program or f"{suite.partition('.')[2]}.".startswith(f"{program}.")

@@ -9,15 +9,16 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 from tally import Tally  # noqa: E402
 
 JUNIT = """<testsuites>
-<testsuite name="nccl-slab.base.Settings">
+<testsuite name="nccl-slab.nccl-slab:base.Settings">
   <testcase name="Good" classname="Settings" status="run"/>
   <testcase name="Bad" classname="Settings" status="run"><failure/></testcase>
   <testcase name="Skipped" classname="Settings" status="run"><skipped/></testcase>
   <testcase name="Disabled" classname="Settings" status="notrun"/>
 </testsuite>
-<testsuite name="nccl-slab.leaky.Suite"><testcase name="Good" classname="Suite" status="run"/></testsuite>
-<testsuite name="nccl-slab"><testcase name="program" classname="nccl-slab"><error/></testcase></testsuite>
+<testsuite name="nccl-slab.asan - nccl-slab:base leaky.Suite"><testcase name="Good" classname="Suite" status="run"/></testsuite>
+<testsuite name="nccl-slab"><testcase name="nccl-slab:program" classname="nccl-slab"><error/></testcase></testsuite>
 </testsuites>"""
+BASE, LEAKY, PROGRAM = "nccl-slab:base", "asan - nccl-slab:base leaky", "nccl-slab:program"
 
 
 def tally_of(junit, programs):
@@ -34,13 +35,13 @@ def tally_of(junit, programs):
 
 class TallyTest(unittest.TestCase):
     def test_counts_cases_not_programs(self):
-        tally = tally_of(JUNIT, [("base", "FAIL"), ("leaky", "OK"), ("program", "ERROR")])
+        tally = tally_of(JUNIT, [(BASE, "FAIL"), (LEAKY, "OK"), (PROGRAM, "ERROR")])
         self.assertEqual(tally.closing_line(), "2 passed, 2 failed, 1 skipped")
 
     def test_a_program_that_fails_after_its_cases_passed_is_a_failure(self):
-        tally = tally_of(JUNIT, [("base", "FAIL"), ("nccl-slab:asan / leaky", "FAIL"), ("program", "ERROR")])
+        tally = tally_of(JUNIT, [(BASE, "FAIL"), (LEAKY, "FAIL"), (PROGRAM, "ERROR")])
         self.assertEqual(tally.closing_line(), "2 passed, 3 failed, 1 skipped")
-        self.assertIn("emu: leaky (fail)", tally.failures)
+        self.assertIn(f"emu: {LEAKY} (fail)", tally.failures)
 
     def test_no_skipped_no_mention(self):
         tally = Tally()
