@@ -1,0 +1,35 @@
+#include "tune/candidates.h"
+
+#include <algorithm>
+
+namespace nccl_slab::tune {
+
+PairMatrix<Way> ring_ways(const topology::PairLevels& levels, const PairMatrix<Way>& allowed) {
+  PairMatrix<Way> ways = allowed;
+  for (int from = 0; from < levels.count(); ++from)
+    for (int to = 0; to < levels.count(); ++to)
+      if (levels.at(from, to) > topology::PathClass::kPxb) ways.set(from, to, Way::kHost);
+  return ways;
+}
+
+std::vector<Traffic> candidates(const Facts& facts) {
+  std::vector<Traffic> all{small_traffic(facts.ways)};
+  for (const TreeFacts& tree : facts.trees)
+    all.push_back(tree_traffic(tree.algorithm, tree.tree, tree.parts, facts.ways));
+  all.push_back(ring_traffic(facts.links, facts.gpus, ring_ways(facts.levels, facts.ways)));
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Traffic& a, const Traffic& b) { return a.algorithm < b.algorithm; });
+  return all;
+}
+
+Costs seed_costs(const Facts& facts) {
+  Costs costs;
+  for (const Traffic& traffic : candidates(facts)) {
+    const bool small = traffic.algorithm == Algorithm::kFlatSmall;
+    costs.set(traffic.algorithm,
+              cost_of(facts.links, facts.gpus, traffic, small ? facts.small_bytes : kAnySize));
+  }
+  return costs;
+}
+
+}  // namespace nccl_slab::tune

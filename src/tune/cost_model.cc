@@ -1,0 +1,43 @@
+#include "tune/cost_model.h"
+
+#include "tune/latency.h"
+
+namespace nccl_slab::tune {
+namespace {
+
+constexpr double kBytesPerMicrosecond = 1e3;  // of one GB/s
+
+double us_per_shard_byte(std::uint64_t parts, double capacity) {
+  if (capacity <= 0) return 0;
+  return static_cast<double>(parts) / static_cast<double>(kShardParts) / (capacity * kBytesPerMicrosecond);
+}
+
+}  // namespace
+
+Cost cost_of(const LinkGraph& links, const std::vector<int>& gpus, const Traffic& traffic,
+             std::uint64_t most_bytes) {
+  Cost cost{latency_us(traffic), 0, most_bytes, 0};
+  const EdgeLoads loads = edge_parts(links, gpus, traffic);
+  for (std::size_t edge = 0; edge < loads.size(); ++edge) {
+    const double time = us_per_shard_byte(loads[edge], links.capacity(edge));
+    if (time <= cost.us_per_byte) continue;
+    cost.us_per_byte = time;
+    cost.bound_edge = edge;
+  }
+  return cost;
+}
+
+Algorithm choose(const Costs& costs, std::uint64_t shard_bytes) {
+  Algorithm best = Algorithm::kRing;
+  for (const Algorithm candidate : kAllAlgorithms) {
+    const Cost& cost = costs.of(candidate);
+    if (!cost.serves(shard_bytes)) continue;
+    const bool first = best == Algorithm::kRing;
+    if ((first && candidate != Algorithm::kRing) ||
+        cost.predicted_us(shard_bytes) < costs.of(best).predicted_us(shard_bytes))
+      best = candidate;
+  }
+  return best;
+}
+
+}  // namespace nccl_slab::tune

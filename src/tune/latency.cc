@@ -1,0 +1,56 @@
+#include "tune/latency.h"
+
+#include <algorithm>
+
+namespace nccl_slab::tune {
+namespace {
+
+// Microseconds: a flag's way, and what each further peer of the same level adds.
+struct Exchange {
+  double flag, per_peer;
+};
+
+// Fitted to graph replays of 4 KiB shards of 2, 4 and 8 ranks (doc/cost-model.md), peer and host memory.
+constexpr double kLaunch = 1.9, kRingLaunch = 3.5;
+constexpr Exchange kSmall[] = {{0, 0.6}, {3.7, 0.6}};
+constexpr Exchange kTree[] = {{2.5, 1.0}, {3.5, 2.0}};
+constexpr double kRingHop[] = {2.1, 4.9};
+
+bool crosses_host(const Traffic& traffic, const IslandNode& node) {
+  for (const int from : node.ranks)
+    for (const int to : node.ranks)
+      if (traffic.parts.at(from, to) > 0 && traffic.ways.at(from, to) == Way::kHost) return true;
+  return false;
+}
+
+double exchange_us(const Exchange (&exchange)[2], bool host, std::size_t members) {
+  return members < 2 ? 0 : exchange[host].flag + exchange[host].per_peer * static_cast<double>(members - 1);
+}
+
+// Children work side by side; the node follows the slowest.
+double levels_us(const Traffic& traffic, const IslandNode& node) {
+  double inner = 0;
+  for (const IslandNode& child : node.children) inner = std::max(inner, levels_us(traffic, child));
+  const std::size_t members = node.children.empty() ? node.ranks.size() : node.children.size();
+  const auto& exchange = traffic.algorithm == Algorithm::kFlatSmall ? kSmall : kTree;
+  return inner + exchange_us(exchange, crosses_host(traffic, node), members);
+}
+
+double ring_us(const Traffic& traffic) {
+  const int ranks = traffic.parts.ranks();
+  double slowest = 0;
+  for (int from = 0; from < ranks; ++from)
+    for (int to = 0; to < ranks; ++to)
+      if (traffic.parts.at(from, to) > 0)
+        slowest = std::max(slowest, kRingHop[traffic.ways.at(from, to) == Way::kHost]);
+  return kRingLaunch + slowest * (ranks - 1);
+}
+
+}  // namespace
+
+double latency_us(const Traffic& traffic) {
+  if (traffic.algorithm == Algorithm::kRing) return ring_us(traffic);
+  return kLaunch + levels_us(traffic, traffic.tree);
+}
+
+}  // namespace nccl_slab::tune

@@ -1,0 +1,75 @@
+#include "tune/traffic.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace nccl_slab::tune {
+namespace {
+
+constexpr std::uint64_t kFlagInData = 2;  // words of which half is flag
+
+void load(const LinkGraph& links, int from, int to, Way way, std::uint64_t parts, EdgeLoads* loads) {
+  const int source = links.gpu_node(from), owner = links.gpu_node(to), memory = links.memory_node(to);
+  if (way == Way::kPeer) return links.add_path(source, owner, parts, loads);
+  links.add_path(source, memory, parts, loads);
+  links.add_path(memory, owner, parts, loads);
+}
+
+// Ranks as a walk over the links meets them.
+std::vector<int> ring_order(const LinkGraph& links, const std::vector<int>& gpus) {
+  std::vector<int> order(gpus.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto place = [&](int rank) {
+    return links.ancestry(links.gpu_node(gpus[static_cast<std::size_t>(rank)]));
+  };
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return place(a) < place(b); });
+  return order;
+}
+
+}  // namespace
+
+Traffic tree_traffic(Algorithm algorithm, IslandNode tree, const std::vector<std::uint64_t>& parts,
+                     const PairMatrix<Way>& ways) {
+  const int ranks = ways.ranks();
+  Traffic traffic{algorithm, std::move(tree), PairMatrix<std::uint64_t>(ranks), ways};
+  for (int from = 0; from < ranks; ++from)
+    for (int to = 0; to < ranks; ++to)
+      traffic.parts.set(from, to, parts[static_cast<std::size_t>(from * ranks + to)]);
+  return traffic;
+}
+
+Traffic small_traffic(const PairMatrix<Way>& ways) {
+  const int ranks = ways.ranks();
+  Traffic traffic{Algorithm::kFlatSmall, flat_tree(ranks),
+                  PairMatrix<std::uint64_t>(ranks, kFlagInData * kShardParts), ways};
+  for (int rank = 0; rank < ranks; ++rank) traffic.parts.set(rank, rank, 0);
+  return traffic;
+}
+
+Traffic ring_traffic(const LinkGraph& links, const std::vector<int>& gpus, const PairMatrix<Way>& ways) {
+  const int ranks = ways.ranks();
+  Traffic traffic{Algorithm::kRing, {}, PairMatrix<std::uint64_t>(ranks), ways};
+  const std::vector<int> order = ring_order(links, gpus);
+  for (std::size_t hop = 0; hop < order.size(); ++hop)
+    traffic.parts.set(order[hop], order[(hop + 1) % order.size()], (order.size() - 1) * kShardParts);
+  return traffic;
+}
+
+EdgeLoads edge_parts(const LinkGraph& links, const std::vector<int>& gpus, const Traffic& traffic) {
+  EdgeLoads loads(links.edge_count());
+  const int ranks = traffic.parts.ranks();
+  for (int from = 0; from < ranks; ++from)
+    for (int to = 0; to < ranks; ++to)
+      if (const std::uint64_t parts = traffic.parts.at(from, to); parts > 0)
+        load(links, gpus[static_cast<std::size_t>(from)], gpus[static_cast<std::size_t>(to)],
+             traffic.ways.at(from, to), parts, &loads);
+  return loads;
+}
+
+std::uint64_t bytes_of_parts(std::uint64_t parts, std::uint64_t shard_bytes) {
+  const std::uint64_t whole = shard_bytes / kShardParts, rest = shard_bytes % kShardParts;
+  return parts * whole + (parts * rest + kShardParts - 1) / kShardParts;
+}
+
+}  // namespace nccl_slab::tune
