@@ -18,16 +18,14 @@ bool is_readable(const PrivateFd& fd) {
 
 Peer::Peer(Present present, int our_position)
     : position_(present.position),
-      our_position_(our_position),
+      says_hello_here_(position_ > our_position),
       pid_(present.pid),
       connection_(std::move(present.connection)),
       process_(watch_process(pid_)) {}
 
-void Peer::introduce(Introduction introduction) {
-  rank_ = introduction.hello.rank;
-  // Replacing ours closes it. The peer may not have read our hello on it yet; a closed connection keeps what
-  // was sent.
-  (position_ < our_position_ ? connection_ : spare_) = std::move(introduction.connection);
+void Peer::adopt(PrivateFd connection) {
+  connection_ = std::move(connection);
+  said_hello_ = true;
 }
 
 void Peer::send(std::shared_ptr<const Frame> frame) {
@@ -56,7 +54,6 @@ void Peer::serve() {
   const bool process_over = is_readable(process_);
   read_all();
   if (process_over || broken_) close();
-  if (is_readable(spare_)) spare_.reset();
 }
 
 void Peer::read_all() {
@@ -68,7 +65,17 @@ void Peer::read_all() {
   }
 }
 
+// On a connection that only shows that a lower position is present nothing is said at all.
+bool Peer::accept_hello(Frame frame) {
+  const std::optional<Hello> hello = hello_in(frame);
+  if (!says_hello_here_ || !hello || hello->position != position_) return false;
+  introduction_ = Introduction{*hello, PrivateFd(), pid_, std::move(frame.descriptors)};
+  said_hello_ = true;
+  return true;
+}
+
 bool Peer::accept_frame(Frame frame) {
+  if (!said_hello_) return accept_hello(std::move(frame));
   if (const std::optional<Goodbye> goodbye = goodbye_in(frame)) {
     if (departed_after_ >= 0 || goodbye->operations > std::numeric_limits<std::int64_t>::max()) return false;
     departed_after_ = static_cast<std::int64_t>(goodbye->operations);
@@ -88,9 +95,14 @@ Contribution Peer::take_contribution() {
 void Peer::close() {
   ended_ = true;
   connection_.reset();
-  spare_.reset();
   process_.reset();
   outbox_.clear();
+}
+
+void Peer::abandon() {
+  close();
+  inbox_.clear();
+  assembler_ = Assembler();
 }
 
 void Peer::add_to(std::vector<pollfd>* polled) const {
@@ -98,7 +110,6 @@ void Peer::add_to(std::vector<pollfd>* polled) const {
   const short send = outbox_.empty() ? 0 : POLLOUT;
   polled->push_back({connection_.get(), static_cast<short>(POLLIN | send), 0});
   if (process_) polled->push_back({process_.get(), POLLIN, 0});
-  if (spare_) polled->push_back({spare_.get(), POLLIN, 0});
 }
 
 }  // namespace nccl_slab::comm

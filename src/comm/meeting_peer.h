@@ -1,6 +1,7 @@
 // Peer: one other rank, as the meeting sees it: its connection, what it has contributed, whether it said
-// goodbye, and whether it has gone. Two ranks connect to each other; the connection that the lower position
-// made carries everything after the hellos. Not thread-safe; used under the lock of meeting_service.h.
+// goodbye, and whether it has gone. Two ranks connect to each other, and the connection that the lower
+// position made carries everything; the other only shows that the position is present and alive until the
+// first is known. Not thread-safe; used under the lock of meeting_service.h.
 #pragma once
 
 #include <poll.h>
@@ -8,6 +9,8 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "comm/meeting_record.h"
@@ -24,8 +27,11 @@ class Peer {
   int position() const { return position_; }
   int rank() const { return rank_; }  // -1 until introduced
   pid_t pid() const { return pid_; }
-  // The connection that the peer made to us, and what it said on it. Once.
-  void introduce(Introduction introduction);
+  // A higher position says hello on the connection that we made to it.
+  std::optional<Introduction> take_introduction() { return std::exchange(introduction_, std::nullopt); }
+  // A lower position has said hello on the connection that it made to us, which takes the place of ours.
+  void adopt(PrivateFd connection);
+  void set_rank(int rank) { rank_ = rank; }
 
   // Sends as much as the connection takes now; serve() sends the rest.
   void send(std::shared_ptr<const Frame> frame);
@@ -43,22 +49,25 @@ class Peer {
   // Whether on_gone is to be told: ended, without a goodbye, and not told before.
   bool owes_notice() const { return ended_ && departed_after_ < 0 && !noticed_; }
   void set_noticed() { noticed_ = true; }
-  // Ends it from our side. Like serve() only on the thread that polls.
-  void close();
+  // Ends it from our side and drops what it contributed. Like serve() only on the thread that polls.
+  void abandon();
 
   void add_to(std::vector<pollfd>* polled) const;
 
  private:
   void read_all();
   bool accept_frame(Frame frame);
+  bool accept_hello(Frame frame);
   void send_queued();
+  void close();
 
   const int position_;
-  const int our_position_;
+  const bool says_hello_here_;
   const pid_t pid_;
   int rank_ = -1;
-  PrivateFd connection_;  // for everything after the hellos
-  PrivateFd spare_;       // a higher position's hello came on it; the peer closes it
+  bool said_hello_ = false;
+  std::optional<Introduction> introduction_;
+  PrivateFd connection_;
   PrivateFd process_;
   std::deque<std::shared_ptr<const Frame>> outbox_;
   Assembler assembler_;

@@ -21,8 +21,8 @@ struct RecordHead {
   RecordKind kind;
 };
 
-// The first record on every connection, from the rank that connects. Rank 0's carries the memory of the
-// verdict word.
+// The first record in each direction of a connection that a lower position made. Rank 0's carries the memory
+// of the verdict word.
 struct Hello {
   static constexpr RecordKind kKind = RecordKind::kHello;
   RecordHead head;

@@ -60,7 +60,7 @@ class MeetingService : public std::enable_shared_from_this<MeetingService> {
 
   // Application side.
   Status begin(int rank, int nranks, std::vector<Present> present);
-  Status greet(std::vector<Present> present);
+  Status make_hello_frame();
   Status wait_until_met(Deadline deadline, Reason* reason);
   Status collect(Lock* lock, Deadline deadline, std::vector<Contribution>* all);
   bool every_peer(bool (Peer::*property)() const) const;
@@ -73,8 +73,9 @@ class MeetingService : public std::enable_shared_from_this<MeetingService> {
   bool serve(std::vector<pollfd>* polled);
   void serve_connections();
   void serve_strangers();
-  void introduce_strangers();
+  void introduce_peers();
   void introduce(Introduction introduction);
+  void welcome(Peer* peer, const Introduction& introduction);
   Status check_hello(const Introduction& introduction, Reason* reason) const;
   void notice_ends();
   void close_all();
@@ -99,6 +100,7 @@ class MeetingService : public std::enable_shared_from_this<MeetingService> {
   std::int64_t our_goodbye_ = -1;
   Reason failure_reason_ = Reason::setup_failed;
   Status failure_;
+  std::shared_ptr<const Frame> hello_;  // ours, until the ranks have met
   Strangers strangers_;
   std::vector<std::unique_ptr<Peer>> peers_;
 

@@ -26,21 +26,26 @@ Status MeetingService::find_ranks(int rank, int nranks, Deadline deadline, Reaso
   return status;
 }
 
+// Everybody has been connected to before the first hello leaves. So whoever has heard hello from all ranks
+// knows that no rank still has to connect to it, and may stop listening.
 Status MeetingService::begin(int rank, int nranks, std::vector<Present> present) {
   const Lock lock(mutex_);
   if (phase_ == Phase::kLeft) return why_left();
   if (phase_ != Phase::kEntered) return Status::error("the ranks were looked for before");
   rank_ = rank;
   nranks_ = nranks;
-  if (Status status = greet(std::move(present)); !status) return status;
+  if (Status status = make_hello_frame(); !status) return status;
+  for (Present& other : present) {
+    const bool is_higher = other.position > name_.position;
+    peers_.push_back(std::make_unique<Peer>(std::move(other), name_.position));
+    if (is_higher) peers_.back()->send(hello_);
+  }
   phase_ = Phase::kFinding;
   wake(wakeup_);
   return Status::ok();
 }
 
-// Everybody has been connected to before the first hello leaves. So whoever has heard hello from all ranks
-// knows that no rank still has to connect to it, and may stop listening.
-Status MeetingService::greet(std::vector<Present> present) {
+Status MeetingService::make_hello_frame() {
   Frame hello = frame_of(make_hello(name_, rank_, nranks_));
   if (rank_ == 0) {
     OwnedFd memory;
@@ -48,12 +53,7 @@ Status MeetingService::greet(std::vector<Present> present) {
     if (Status status = word_.adopt(memory); !status) return status;
     hello.descriptors.push_back(std::move(memory));
   }
-  for (Present& other : present) {
-    // A fresh connection has room for this. kEnded: the service thread will find out.
-    const Sent sent = send_frame(other.connection.get(), hello);
-    if (sent == Sent::kNothing || sent == Sent::kFailed) return Status::error("a hello could not be sent");
-    peers_.push_back(std::make_unique<Peer>(std::move(other), name_.position));
-  }
+  hello_ = std::make_shared<const Frame>(std::move(hello));
   return Status::ok();
 }
 
@@ -65,24 +65,32 @@ Status MeetingService::wait_until_met(Deadline deadline, Reason* reason) {
   return phase_ == Phase::kMet ? Status::ok() : why_left();
 }
 
-void MeetingService::introduce_strangers() {
-  if (phase_ != Phase::kFinding) return;
-  for (Introduction& introduction : strangers_.take_introductions()) introduce(std::move(introduction));
+void MeetingService::introduce_peers() {
+  for (const auto& peer : peers_)
+    if (std::optional<Introduction> introduction = peer->take_introduction())
+      welcome(peer.get(), *introduction);
 }
 
 // Whoever claims a position must be the process that listens there, and the first to do so; others are
 // ignored.
 void MeetingService::introduce(Introduction introduction) {
   const auto found = std::find_if(peers_.begin(), peers_.end(), [&](const auto& peer) {
-    return peer->position() == introduction.hello.position && peer->pid() == introduction.pid &&
-           peer->rank() < 0;
+    return peer->position() == introduction.hello.position && peer->position() < name_.position &&
+           peer->pid() == introduction.pid && peer->rank() < 0;
   });
   if (found == peers_.end()) return;
+  // Answered before it is judged, so that both ranks find the same reason.
+  (*found)->adopt(std::move(introduction.connection));
+  (*found)->send(hello_);
+  welcome(found->get(), introduction);
+}
+
+void MeetingService::welcome(Peer* peer, const Introduction& introduction) {
   Reason reason = Reason::setup_failed;
   if (Status status = check_hello(introduction, &reason); !status) return fail(reason, status);
   if (introduction.hello.rank == 0)
     if (Status status = word_.adopt(introduction.descriptors.front()); !status) return fail(reason, status);
-  (*found)->introduce(std::move(introduction));
+  peer->set_rank(introduction.hello.rank);
 }
 
 Status MeetingService::check_hello(const Introduction& introduction, Reason* reason) const {

@@ -44,20 +44,20 @@ void MeetingService::serve_connections() {
   serve_strangers();
   if (phase_ == Phase::kLeft) return;
   for (const auto& peer : peers_) peer->serve();
+  introduce_peers();
   notice_ends();
   const auto introduced = [](const auto& peer) { return peer->rank() >= 0; };
   if (phase_ == Phase::kFinding && std::all_of(peers_.begin(), peers_.end(), introduced)) {
     strangers_.close();
+    hello_.reset();
     phase_ = Phase::kMet;
   }
 }
 
 void MeetingService::serve_strangers() {
-  // Before reading on, too: a higher position closes the connection that it introduced itself on as soon as
-  // it has our hello, and strangers that end are dropped.
-  introduce_strangers();
   if (Status status = strangers_.serve(); !status) return fail(Reason::setup_failed, status);
-  introduce_strangers();
+  if (phase_ != Phase::kFinding) return;
+  for (Introduction& introduction : strangers_.take_introductions()) introduce(std::move(introduction));
 }
 
 // Before the decision everybody is needed. After it a rank may leave: with a goodbye, or on_gone will tell.
@@ -66,16 +66,17 @@ void MeetingService::notice_ends() {
   if (phase_ == Phase::kFinding) {
     // What it said before it left may be the better reason, e.g. that it is another version.
     serve_strangers();
-    return fail(Reason::setup_failed, Status::error("a rank has left the meeting"));
+    fail(Reason::setup_failed, Status::error("a rank has left the meeting"));
+  } else if (phase_ == Phase::kMet) {
+    // No more than this: whoever has contributed to the gathering that runs has done its part in it.
+    (void)word_.refuse();
   }
-  // No more: whoever has contributed to the gathering that runs has done its part, and everyone may hear of
-  // it.
-  (void)word_.refuse();
 }
 
 void MeetingService::close_all() {
   strangers_.close();
-  for (const auto& peer : peers_) peer->close();
+  hello_.reset();
+  for (const auto& peer : peers_) peer->abandon();
 }
 
 int MeetingService::next_notice() {

@@ -9,8 +9,8 @@
 namespace nccl_slab::comm {
 namespace {
 
-constexpr std::ptrdiff_t kMostSilent = 64;
-constexpr int kMostAtOnce = 128;  // so that a flood cannot keep the thread from its peers
+constexpr std::ptrdiff_t kMost = 64;  // of the silent, and of those that have said hello
+constexpr int kMostAtOnce = 128;      // so that a flood cannot keep the thread from its peers
 
 }  // namespace
 
@@ -22,7 +22,8 @@ Status Strangers::listen(const MeetingName& name) {
 Status Strangers::serve() {
   if (Status status = accept_waiting(); !status) return status;
   std::erase_if(strangers_, [this](Stranger& stranger) { return !keep_after_reading(&stranger); });
-  drop_longest_silent();
+  drop_oldest(/*with_hello=*/false);
+  drop_oldest(/*with_hello=*/true);
   return Status::ok();
 }
 
@@ -43,21 +44,22 @@ Status Strangers::accept_waiting() {
   return Status::ok();
 }
 
-// After its hello a peer waits for ours, so anything further before it was taken over is an end or rubbish.
+// Whoever has said hello is not read on: what follows, be it the end, is for the peer that it becomes.
 bool Strangers::keep_after_reading(Stranger* stranger) const {
+  if (stranger->hello) return true;
   Frame frame;
   const Received received = receive_frame(stranger->connection.get(), &frame);
   if (received == Received::kNothing) return true;
-  if (received != Received::kFrame || stranger->hello) return false;
+  if (received != Received::kFrame) return false;
   stranger->hello = hello_in(frame);
   stranger->descriptors = std::move(frame.descriptors);
   return stranger->hello && std::equal(name_.id.begin(), name_.id.end(), stranger->hello->id);
 }
 
-void Strangers::drop_longest_silent() {
-  const auto is_silent = [](const Stranger& stranger) { return !stranger.hello; };
-  auto surplus = std::count_if(strangers_.begin(), strangers_.end(), is_silent) - kMostSilent;
-  std::erase_if(strangers_, [&](const Stranger& stranger) { return is_silent(stranger) && surplus-- > 0; });
+void Strangers::drop_oldest(bool with_hello) {
+  const auto counts = [&](const Stranger& stranger) { return stranger.hello.has_value() == with_hello; };
+  auto surplus = std::count_if(strangers_.begin(), strangers_.end(), counts) - kMost;
+  std::erase_if(strangers_, [&](const Stranger& stranger) { return counts(stranger) && surplus-- > 0; });
 }
 
 std::vector<Introduction> Strangers::take_introductions() {
@@ -77,7 +79,8 @@ void Strangers::close() {
 
 void Strangers::add_to(std::vector<pollfd>* polled) const {
   if (listener_) polled->push_back({listener_.get(), POLLIN, 0});
-  for (const Stranger& stranger : strangers_) polled->push_back({stranger.connection.get(), POLLIN, 0});
+  for (const Stranger& stranger : strangers_)
+    if (!stranger.hello) polled->push_back({stranger.connection.get(), POLLIN, 0});
 }
 
 }  // namespace nccl_slab::comm

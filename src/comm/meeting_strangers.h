@@ -1,7 +1,7 @@
 // Strangers: connections that others made to us and that have not been taken over as a peer's. Keeps those
 // that say hello until somebody asks, and drops the rest: other users, other meetings, rubbish, and the
-// longest silent once there are too many. Not thread-safe; the service thread owns it (see
-// meeting_service.h).
+// oldest once there are too many. Silent ones may be ranks of a higher position, whose connection only shows
+// them that we are there. Not thread-safe; the service thread owns it (see meeting_service.h).
 #pragma once
 
 #include <poll.h>
@@ -43,7 +43,7 @@ class Strangers {
   };
   Status accept_waiting();
   bool keep_after_reading(Stranger* stranger) const;
-  void drop_longest_silent();
+  void drop_oldest(bool with_hello);  // beyond a limit
 
   MeetingName name_;
   PrivateFd listener_;
