@@ -9,13 +9,15 @@ using comm::PlanFacts;
 using comm::TreeKind;
 using kernels::Kernel;
 
-constexpr std::uint64_t kSmallPacksPerBlock = 512;
+constexpr std::uint64_t kSmallPacksPerBlock = 256;
 constexpr int kSmallBlocks = 16;
 // Polled words cross PCIe twice as often as data; where mailboxes are in host memory few are worth it.
-constexpr std::uint64_t kSmallBytesInHostMemory = 8192;
-constexpr std::uint64_t kChannelPacks = 2048;  // a channel is added for every so many packs
-constexpr int kChannels = 4;
-constexpr std::uint32_t kShortestChunk = 256;
+constexpr std::uint64_t kSmallBytesInHostMemory = 2048;
+constexpr std::uint64_t kPacksPerChannel = 256;  // a channel is added for every so many packs
+constexpr int kChannelsInHostMemory = 4;         // enough for PCIe in both directions
+constexpr std::uint64_t kLongestSingleChunk = 1024;
+constexpr std::uint64_t kShortestChunk = 512;
+constexpr std::uint64_t kChunksInFlight = 4;
 
 bool exists(const PlanFacts& facts, TreeKind kind) {
   return facts.longest_chunk[static_cast<int>(kind)] != 0;
@@ -34,14 +36,19 @@ Plan small_plan(std::uint64_t packs) {
   return {Kernel::kFlatSmall, TreeKind::kFlat, std::clamp(blocks, 1, kSmallBlocks), 0};
 }
 
-// Chunks are short enough that every channel has several in flight, and long enough that flags are rare.
+// A short share goes as one chunk, for the fewest flags on the way; a longer one as several, so that sending,
+// receiving and summing overlap.
+std::uint64_t wanted_chunk(std::uint64_t share) {
+  if (share <= kLongestSingleChunk) return share;
+  return std::max((share + kChunksInFlight - 1) / kChunksInFlight, kShortestChunk);
+}
+
 Plan tree_plan(const PlanFacts& facts, TreeKind kind, std::uint64_t packs) {
-  const int channels = static_cast<int>(std::clamp<std::uint64_t>(packs / kChannelPacks, 1, kChannels));
-  const std::uint64_t per_channel = (packs + channels - 1) / channels;
-  const std::uint64_t wanted = std::max<std::uint64_t>((per_channel + 3) / 4, kShortestChunk);
-  const auto chunk = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(wanted, facts.longest_chunk[static_cast<int>(kind)]));
-  return {Kernel::kTree, kind, channels, chunk};
+  const int most = facts.host_memory ? kChannelsInHostMemory : kernels::kMaxChannels;
+  const int channels = static_cast<int>(std::clamp<std::uint64_t>(packs / kPacksPerChannel, 1, most));
+  const std::uint64_t share = (packs + channels - 1) / channels;
+  const std::uint64_t longest = facts.longest_chunk[static_cast<int>(kind)];
+  return {Kernel::kTree, kind, channels, static_cast<std::uint32_t>(std::min(wanted_chunk(share), longest))};
 }
 
 TreeKind deepest(const PlanFacts& facts) {

@@ -27,10 +27,15 @@ class Trial {
         ranks_(engine.meeting().nranks()) {}
 
   Status run() {
-    if (const Status status = open(); !status) return status;
+    const Status opened = open();
+    // Nobody allocates any more once a first kernel waits for its peers.
+    std::vector<Contribution> all;
+    if (const Status met = engine_.meeting().all_gather({}, deadline_, &all); !met) return met;
+    if (!opened) return opened;
     for (const Operation& operation : operations())
-      if (const Status status = try_operation(operation); !status) return status;
-    return replay(operations().front());
+      if (const Status status = try_operation(operation); !status) return named(operation, status);
+    const Status replayed = replay(operations().front());
+    return replayed ? replayed : Status::error("graph replay: " + replayed.what());
   }
 
  private:
@@ -46,6 +51,13 @@ class Trial {
     for (std::uint64_t e = 0; e < data.size(); ++e) data[e] = std::ldexp(place_value(e % kCount), rank_);
     return device::cuda_status(cudaMemcpy(send_.get(), data.data(), bytes * ranks_, cudaMemcpyHostToDevice),
                                "uploading test data");
+  }
+
+  static Status named(const Operation& operation, const Status& status) {
+    constexpr const char* trees[] = {"flat", "islands", "nested"};
+    const bool tree = operation.kernel == kernels::Kernel::kTree;
+    return Status::error(std::string(tree ? trees[static_cast<int>(operation.tree)] : "flat_small") + ": " +
+                         status.what());
   }
 
   std::vector<Operation> operations() const {

@@ -45,15 +45,25 @@ Status StreamOrder::after(cudaStream_t stream, const device::CaptureState& captu
   return cuda_status(cudaEventRecord(last_.get(), stream), "cudaEventRecord");
 }
 
+// The new record speaks for all operations of the graph before it. Where the runtime keeps the old one, the
+// new one follows it, so that it is the later in every replay.
+Status StreamOrder::drop_earlier_record(cudaStream_t stream) {
+  if (record_ == nullptr) return Status::ok();
+  if (cudaGraphDestroyNode(record_) == cudaSuccess) {
+    record_ = nullptr;
+    return Status::ok();
+  }
+  (void)cudaGetLastError();
+  return device::add_to_frontier(stream, record_);
+}
+
 Status StreamOrder::after_captured(cudaStream_t stream) {
   device::CaptureState now;
   if (const Status status = device::capture_state(stream, &now); !status) return status;
   if (now.frontier.size() != 1)
     return Status::error("a captured kernel did not become the stream's only last node");
   operation_ = now.frontier[0];
-  // Records of one graph follow each other, so that the last one speaks for all.
-  if (record_ != nullptr)
-    if (const Status status = device::add_to_frontier(stream, record_); !status) return status;
+  if (const Status status = drop_earlier_record(stream); !status) return status;
   const Status recorded = cuda_status(cudaEventRecordWithFlags(last_.get(), stream, cudaEventRecordExternal),
                                       "cudaEventRecordWithFlags");
   if (!recorded) return recorded;

@@ -35,6 +35,7 @@ class StreamOrder {
   Status before_eager(cudaStream_t stream);
   Status before_captured(cudaStream_t stream, device::CaptureState* capture);
   Status after_captured(cudaStream_t stream);
+  Status drop_earlier_record(cudaStream_t stream);
 
   device::Event last_;
   bool used_ = false;         // the event was recorded outside of captures

@@ -226,24 +226,42 @@ class CudaBlock {
     for (; i < packs; i += threads_) ptx::store_mailbox(to + i * kPackBytes, source[i]);
   }
 
+  // Loads in flight hide the way to the mailbox, which for host memory is PCIe's round trip: about eight
+  // packs a thread.
   template <typename Element, bool kScaled, int kCount, typename SummandOf>
   __device__ __forceinline__ void reduce_count(char* to, bool mailbox, SummandOf summand_of,
                                                std::uint64_t bytes) {
+    constexpr int kAtOnce = kCount >= 8 ? 1 : 8 / kCount;
     Summand summands[kCount];
 #pragma unroll
     for (int k = 0; k < kCount; ++k) summands[k] = summand_of(k);
-    const auto packs = static_cast<std::uint32_t>((bytes + kPackBytes - 1) / kPackBytes);
-    for (std::uint32_t i = thread_; i < packs; i += threads_) {
-      const std::uint64_t left = bytes - static_cast<std::uint64_t>(i) * kPackBytes;
-      const std::uint32_t length = left < kPackBytes ? static_cast<std::uint32_t>(left) : kPackBytes;
-      Pack data[kCount];
+    const auto whole = static_cast<std::uint32_t>(bytes / kPackBytes);
+    std::uint32_t i = thread_;
+    for (; i + (kAtOnce - 1) * threads_ < whole; i += kAtOnce * threads_)
+      reduce_packs<Element, kScaled, kCount, kAtOnce>(to, mailbox, summands, i, kPackBytes);
+    for (; i < whole; i += threads_)
+      reduce_packs<Element, kScaled, kCount, 1>(to, mailbox, summands, i, kPackBytes);
+    const std::uint32_t tail = bytes % kPackBytes;
+    if (tail != 0 && leader()) reduce_packs<Element, kScaled, kCount, 1>(to, mailbox, summands, whole, tail);
+  }
+
+  // Packs first, first + threads, ... of `length` bytes each.
+  template <typename Element, bool kScaled, int kCount, int kAtOnce>
+  __device__ __forceinline__ void reduce_packs(char* to, bool mailbox, const Summand (&summands)[kCount],
+                                               std::uint32_t first, std::uint32_t length) {
+    Pack data[kAtOnce][kCount];
+#pragma unroll
+    for (int u = 0; u < kAtOnce; ++u) {
 #pragma unroll
       for (int k = 0; k < kCount; ++k) {
-        const char* from = summands[k].data + static_cast<std::uint64_t>(i) * kPackBytes;
-        data[k] = summands[k].mailbox ? ptx::load_mailbox(from) : load_own(from, length);
+        const char* from = summands[k].data + static_cast<std::uint64_t>(first + u * threads_) * kPackBytes;
+        data[u][k] = summands[k].mailbox ? ptx::load_mailbox(from) : load_own(from, length);
       }
-      const Pack sum = sum_packs<Element, kScaled, kCount>(data, summands);
-      char* out = to + static_cast<std::uint64_t>(i) * kPackBytes;
+    }
+#pragma unroll
+    for (int u = 0; u < kAtOnce; ++u) {
+      const Pack sum = sum_packs<Element, kScaled, kCount>(data[u], summands);
+      char* out = to + static_cast<std::uint64_t>(first + u * threads_) * kPackBytes;
       if (mailbox)
         ptx::store_mailbox(out, sum);
       else

@@ -59,14 +59,11 @@ class FlatSmall {
   }
 
   NCCL_SLAB_DEVICE bool send(std::uint32_t pack) {
-    Pack data[kRanks - 1];
-    NCCL_SLAB_UNROLL
-    for (int step = 1; step < kRanks; ++step) data[step - 1] = contribution((rank_ + step) % kRanks, pack);
     NCCL_SLAB_UNROLL
     for (int step = 1; step < kRanks; ++step) {
       const int owner = (rank_ + step) % kRanks;
-      block_.store_small(words(a_.outbound[owner], epoch_ & 1, owner, rank_) + pack * 4, data[step - 1],
-                         flag_);
+      block_.store_small(words(a_.outbound[owner], epoch_ & 1, owner, rank_) + pack * 4,
+                         contribution(owner, pack), flag_);
     }
     return true;
   }

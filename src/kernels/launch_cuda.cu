@@ -10,17 +10,17 @@
 namespace nccl_slab::kernels {
 namespace {
 
-constexpr int kRoleThreads = 128;
-constexpr int kSmallThreads = 512;
+constexpr int kTreeThreads = 512;  // of a block, shared by the roles of its channel
+constexpr int kSmallThreads = 256;
 
 template <typename Element, bool kScaled>
-__global__ void __launch_bounds__(kRoleThreads*(1 + kMaxLevels), 1)
+__global__ void __launch_bounds__(kTreeThreads, 1)
     tree_kernel(const __grid_constant__ Arguments a) {
   __shared__ int left[1 + kMaxLevels];
   if (threadIdx.x < 1 + kMaxLevels) left[threadIdx.x] = 0;
   __syncthreads();
-  const int role = threadIdx.x / kRoleThreads;
-  CudaBlock block(a, role, role * kRoleThreads, kRoleThreads, left + role);
+  const int threads = blockDim.x / a.roles, role = threadIdx.x / threads;
+  CudaBlock block(a, role, role * threads, threads, left + role);
   TreeRole<CudaBlock, Element, kScaled>(block, a, blockIdx.x, role).run();
 }
 
@@ -49,6 +49,11 @@ Entry small_entry(const Arguments& a) {
     });
   });
   return entry;
+}
+
+// Whole warps for each role.
+int tree_threads(const Arguments& a) {
+  return kTreeThreads / a.roles / 32 * 32 * a.roles;
 }
 
 // No more threads than packs, in whole warps: a small block starts and ends sooner.
@@ -82,7 +87,7 @@ Status load_kernels() {
 cudaError_t launch(Kernel kernel, const Arguments& arguments, int units, cudaStream_t stream) {
   const bool tree = kernel == Kernel::kTree;
   const Entry entry = tree ? tree_entry(arguments) : small_entry(arguments);
-  const int threads = tree ? arguments.roles * kRoleThreads : small_threads(arguments, units);
+  const int threads = tree ? tree_threads(arguments) : small_threads(arguments, units);
   Arguments copy = arguments;
   void* pointers[] = {&copy};
   return cudaLaunchKernel(reinterpret_cast<const void*>(entry), dim3(units), dim3(threads), pointers, 0,
