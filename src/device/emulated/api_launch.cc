@@ -26,7 +26,7 @@ std::shared_ptr<const Kernel> find_kernel(Runtime& runtime, const void* function
 }
 
 cudaError_t launch(const void* function, const Launch& how, void** arguments) {
-  return locked_call([&](Runtime& runtime, Lock&) {
+  return locked_call([&](Runtime& runtime, Lock& lock) {
     const std::shared_ptr<Stream> stream = runtime.stream(how.stream);
     const std::shared_ptr<const Kernel> kernel = find_kernel(runtime, function);
     if (kernel == nullptr) return cudaErrorInvalidResourceHandle;
@@ -47,7 +47,9 @@ cudaError_t launch(const void* function, const Launch& how, void** arguments) {
     call->threads = static_cast<unsigned>(threads);
     call->cooperative = how.cooperative;
     call->copy_argument(kernel->argument_bytes != 0 ? arguments[0] : nullptr);
-    return issue(*stream, {OperationKind::kKernel, device, {}, std::move(call), {}});
+    const cudaError_t error = issue(*stream, {OperationKind::kKernel, device, {}, std::move(call), {}});
+    if (runtime.launch_blocking && stream->capture == nullptr) runtime.engine.wait(lock, stream->tail);
+    return error;
   });
 }
 

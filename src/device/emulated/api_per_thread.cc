@@ -2,6 +2,8 @@
 // means the thread's own.
 #include "device/emulated/api.h"
 
+extern "C" cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device);  // not in headers before 12.8
+
 namespace {
 
 cudaStream_t own(cudaStream_t stream) {

@@ -42,8 +42,8 @@ void nccl_slab_emulated_store(void* destination, const void* source, size_t byte
 // device -1 is host memory. Counted across all processes of the machine.
 uint64_t nccl_slab_emulated_bytes(int from_device, int to_device);
 
-// The ordinal, in the machine description, of the device at a PCI address (0000:3b:00.0, in any case and width); -1 if there
-// is none.
+// The ordinal, in the machine description, of the device at a PCI address (0000:3b:00.0, in any case and
+// width); -1 if there is none.
 int nccl_slab_emulated_device(const char* pci);
 
 // Path class between two devices as `nvidia-smi topo -m` names it ("PIX", "PHB", "SYS", ...), "X" for the

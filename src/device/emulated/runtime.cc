@@ -112,7 +112,11 @@ Runtime* Runtime::make(cudaError_t* error) {
 }
 
 Runtime::Runtime(Machine description, SharedState shared, std::vector<int> seen)
-    : machine(std::move(description)), state(shared), engine(machine), visible(std::move(seen)) {
+    : machine(std::move(description)),
+      state(shared),
+      engine(machine),
+      visible(std::move(seen)),
+      launch_blocking(std::string(environment("CUDA_LAUNCH_BLOCKING")) == "1") {
   for (int ordinal = 0; ordinal < machine.size(); ++ordinal) {
     auto device = std::make_unique<Device>();
     device->ordinal = ordinal;

@@ -45,6 +45,8 @@ class Runtime {
   std::vector<int> visible;  // machine ordinals that CUDA_VISIBLE_DEVICES leaves, in its order
   std::vector<std::unique_ptr<Device>> devices;  // by machine ordinal
 
+  const bool launch_blocking;  // CUDA_LAUNCH_BLOCKING=1: a launch returns when the kernel has ended
+
   // Guarded by engine.mutex.
   CaptureList captures;
   HandleTable<Stream, cudaStream_t> streams;

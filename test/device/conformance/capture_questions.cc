@@ -349,7 +349,7 @@ QUESTION(capture_begin) {
   answer("legacy", cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeGlobal));
   answer("per thread", cudaStreamBeginCapture(cudaStreamPerThread, cudaStreamCaptureModeGlobal));
   answer("per thread, end", cudaStreamEndCapture(cudaStreamPerThread, &graph));
-  answer("bad mode", cudaStreamBeginCapture(a.stream, static_cast<cudaStreamCaptureMode>(7)));
+  answer("bad mode", cudaStreamBeginCapture(a.stream, static_cast<cudaStreamCaptureMode>(3)));
 }
 QUESTION(capture_destroy_fork) {
   Captured b;

@@ -246,7 +246,7 @@ QUESTION(copy_directions) {
   answer("wrong: host said to be device", cudaMemcpy(bytes, device, 64, cudaMemcpyHostToDevice));
   answer("wrong: device said to be host", cudaMemcpy(device, bytes, 64, cudaMemcpyDeviceToHost));
   answer("wrong: both said to be device", cudaMemcpy(more, bytes, 64, cudaMemcpyDeviceToDevice));
-  answer("no such direction", cudaMemcpy(device, bytes, 64, static_cast<cudaMemcpyKind>(9)));
+  answer("no such direction", cudaMemcpy(device, bytes, 64, static_cast<cudaMemcpyKind>(7)));
   answer("peer copy to itself", cudaMemcpyPeer(other, 0, device, 0, 64));
   answer("peer copy, no such device", cudaMemcpyPeer(other, 0, device, 99, 64));
 }
