@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "tool/env.h"
+#include "tool/explain.h"
 #include "tool/run.h"
 #include "tool/topo.h"
 
@@ -21,6 +22,7 @@ struct Command {
 constexpr Command kCommands[] = {
     {"run", kRunUsage, kRunSummary, &run_command},
     {"env", kEnvUsage, kEnvSummary, &env_command},
+    {"explain", kExplainUsage, kExplainSummary, &explain_command},
     {"topo", kTopoUsage, kTopoSummary, &topo_command},
 };
 
