@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "base/log.h"
 #include "base/settings.h"
@@ -95,7 +96,7 @@ Statistics& Communicator::statistics() const {
 void Communicator::settle(Reason reason, std::shared_ptr<Engine> engine) {
   const std::lock_guard lock(state_->mutex);
   if (state_->ended) {
-    if (engine) quarantine(std::move(engine));
+    if (engine) quarantine(std::exchange(engine, nullptr));
     reason = Reason::ended;
   }
   state_->engine = std::move(engine);
