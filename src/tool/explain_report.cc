@@ -5,6 +5,7 @@
 
 #include "base/settings.h"
 #include "kernels/program_builder.h"
+#include "topology/island_text.h"
 #include "topology/island_tree.h"
 #include "topology/islands.h"
 
@@ -38,6 +39,18 @@ tune::PairMatrix<tune::Way> ways_of_ranks(const ExplainMachine& machine, const s
     for (int b = 0; b < ranks; ++b)
       ways.set(a, b, machine.ways.at(gpus[static_cast<std::size_t>(a)], gpus[static_cast<std::size_t>(b)]));
   return ways;
+}
+
+// NCCL_SLAB_TRANSPORT=host; the other values change nothing, since a pair without peer access has no choice.
+tune::PairMatrix<tune::Way> with_setting(const tune::PairMatrix<tune::Way>& possible) {
+  return settings().transport == "host" ? tune::PairMatrix<tune::Way>(possible.ranks(), tune::Way::kHost)
+                                        : possible;
+}
+
+Status take_tree(const topology::PairLevels& levels, IslandNode* tree) {
+  if (!settings().islands.empty()) return topology::parse_islands(settings().islands, levels.count(), tree);
+  *tree = topology::island_tree(levels);
+  return Status::ok();
 }
 
 // A tree that needs more than a program holds is no candidate, as in the library.
@@ -84,12 +97,14 @@ Status make_facts(const ExplainMachine& machine, const std::vector<int>& gpus, t
                   IslandNode* tree) {
   if (Status status = check_gpus(machine, gpus); !status) return status;
   const kernels::Layout layout = layout_for(static_cast<int>(gpus.size()));
+  const topology::PairLevels levels = levels_of_ranks(machine, gpus);
+  const tune::PairMatrix<tune::Way> possible = ways_of_ranks(machine, gpus);
   facts->links = machine.links;
   facts->gpus = gpus;
-  facts->levels = levels_of_ranks(machine, gpus);
-  facts->ways = ways_of_ranks(machine, gpus);
+  facts->ways = with_setting(possible);
+  facts->ring_ways = tune::ring_ways(levels, possible);
   facts->small_bytes = static_cast<std::uint64_t>(layout.small_packs) * kernels::kPackBytes;
-  *tree = topology::island_tree(facts->levels);
+  if (Status status = take_tree(levels, tree); !status) return status;
   const int depth = topology::depth(*tree);
   add_tree(Algorithm::kFlat, flat_tree(static_cast<int>(gpus.size())), layout, facts);
   if (depth >= 1) add_tree(Algorithm::kIslands, topology::outermost(*tree), layout, facts);

@@ -1,5 +1,5 @@
 // What `nccl-slab explain` says about one call on one machine, ready to be printed. Thread safety: a value;
-// the functions are pure but for NCCL_SLAB_SLAB_MIB.
+// the functions are pure but for the settings SLAB_MIB, TRANSPORT and ISLANDS, which count as in the library.
 #pragma once
 
 #include <cstdint>

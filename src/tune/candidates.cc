@@ -4,8 +4,8 @@
 
 namespace nccl_slab::tune {
 
-PairMatrix<Way> ring_ways(const topology::PairLevels& levels, const PairMatrix<Way>& allowed) {
-  PairMatrix<Way> ways = allowed;
+PairMatrix<Way> ring_ways(const topology::PairLevels& levels, const PairMatrix<Way>& possible) {
+  PairMatrix<Way> ways = possible;
   for (int from = 0; from < levels.count(); ++from)
     for (int to = 0; to < levels.count(); ++to)
       if (levels.at(from, to) > topology::PathClass::kPxb) ways.set(from, to, Way::kHost);
@@ -16,7 +16,7 @@ std::vector<Traffic> candidates(const Facts& facts) {
   std::vector<Traffic> all{small_traffic(facts.ways)};
   for (const TreeFacts& tree : facts.trees)
     all.push_back(tree_traffic(tree.algorithm, tree.tree, tree.parts, facts.ways));
-  all.push_back(ring_traffic(facts.links, facts.gpus, ring_ways(facts.levels, facts.ways)));
+  all.push_back(ring_traffic(facts.links, facts.gpus, facts.ring_ways));
   std::stable_sort(all.begin(), all.end(),
                    [](const Traffic& a, const Traffic& b) { return a.algorithm < b.algorithm; });
   return all;

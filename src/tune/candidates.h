@@ -23,15 +23,14 @@ struct TreeFacts {
 struct Facts {
   LinkGraph links{};
   std::vector<int> gpus{};         // of each rank, in the graph
-  topology::PairLevels levels{};   // between ranks
   PairMatrix<Way> ways{};          // of our mailboxes
+  PairMatrix<Way> ring_ways{};     // of NCCL's ring, see ring_ways()
   std::vector<TreeFacts> trees{};  // at most one of each algorithm
   std::uint64_t small_bytes = 0;   // the largest shard of flat_small
 };
 
-// How NCCL's ring goes by default: peer memory up to PXB where our mailboxes may use it too, else host
-// memory.
-PairMatrix<Way> ring_ways(const topology::PairLevels& levels, const PairMatrix<Way>& allowed);
+// How NCCL's ring goes by default: peer memory up to PXB where the pair may use it at all, else host memory.
+PairMatrix<Way> ring_ways(const topology::PairLevels& levels, const PairMatrix<Way>& possible);
 
 // One of each algorithm that exists, in the order of Algorithm.
 std::vector<Traffic> candidates(const Facts& facts);

@@ -121,4 +121,14 @@ LinkGraph graph_from_levels(const PairLevels& levels, const std::vector<Link>& l
   return Drawing(levels, links).draw();
 }
 
+std::vector<int> gpus_from_levels(const PairLevels& levels) {
+  std::vector<int> gpus;
+  for (int rank = 0; rank < levels.count(); ++rank) {
+    int gpu = 0;
+    while (levels.at(rank, gpu) != PathClass::kSelf) ++gpu;
+    gpus.push_back(gpu);
+  }
+  return gpus;
+}
+
 }  // namespace nccl_slab::tune

@@ -15,4 +15,7 @@ namespace nccl_slab::tune {
 // own.
 LinkGraph graph_from_levels(const topology::PairLevels& levels, const std::vector<topology::Link>& links);
 
+// The GPU of each rank in that graph: ranks that share one stand on the first of them.
+std::vector<int> gpus_from_levels(const topology::PairLevels& levels);
+
 }  // namespace nccl_slab::tune
