@@ -12,6 +12,13 @@
 
 namespace nccl_slab::kernels {
 
+// Threads are slow under ThreadSanitizer; a few calls of each kind show it all there is.
+#ifdef __SANITIZE_THREAD__
+inline constexpr bool kThreadSanitizer = true;
+#else
+inline constexpr bool kThreadSanitizer = false;
+#endif
+
 class RankThreads {
  public:
   struct Call {
