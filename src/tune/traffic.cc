@@ -35,7 +35,9 @@ Traffic tree_traffic(Algorithm algorithm, IslandNode tree, const std::vector<std
   Traffic traffic{algorithm, std::move(tree), PairMatrix<std::uint64_t>(ranks), ways};
   for (int from = 0; from < ranks; ++from)
     for (int to = 0; to < ranks; ++to)
-      traffic.parts.set(from, to, parts[static_cast<std::size_t>(from * ranks + to)]);
+      traffic.parts.set(from, to,
+                        parts[static_cast<std::size_t>(from) * static_cast<std::size_t>(ranks) +
+                              static_cast<std::size_t>(to)]);
   return traffic;
 }
 

@@ -20,13 +20,15 @@ template <typename T>
 class PairMatrix {
  public:
   explicit PairMatrix(int ranks = 0, T value = {})
-      : ranks_(ranks), values_(static_cast<std::size_t>(ranks * ranks), value) {}
+      : ranks_(ranks), values_(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks), value) {}
   int ranks() const { return ranks_; }
   T at(int from, int to) const { return values_[index(from, to)]; }
   void set(int from, int to, T value) { values_[index(from, to)] = value; }
 
  private:
-  std::size_t index(int from, int to) const { return static_cast<std::size_t>(from * ranks_ + to); }
+  std::size_t index(int from, int to) const {
+    return static_cast<std::size_t>(from) * static_cast<std::size_t>(ranks_) + static_cast<std::size_t>(to);
+  }
   int ranks_;
   std::vector<T> values_;
 };
