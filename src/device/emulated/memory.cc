@@ -138,7 +138,7 @@ bool Memory::release(const void* address) {
 void Memory::quarantine(const Entry& entry) {
   void* const start = reinterpret_cast<void*>(entry.reserved);
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-  mmap(start, entry.reserved_bytes, PROT_NONE, flags, -1, 0);
+  (void)mmap(start, entry.reserved_bytes, PROT_NONE, flags, -1, 0);
   quarantine_.emplace_back(entry.reserved, entry.reserved_bytes);
   if (quarantine_.size() <= kQuarantine) return;
   munmap(reinterpret_cast<void*>(quarantine_.front().first), quarantine_.front().second);
