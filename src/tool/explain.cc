@@ -1,5 +1,6 @@
 #include "tool/explain.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <numeric>

@@ -9,7 +9,6 @@ namespace nccl_slab::tool {
 namespace {
 
 using tune::Algorithm;
-using tune::LinkNode;
 
 template <typename... Values>
 std::string format(const char* how, Values... values) {

@@ -27,11 +27,11 @@ Cost cost_of(const LinkGraph& links, const std::vector<int>& gpus, const Traffic
   return cost;
 }
 
-Algorithm choose(const Costs& costs, std::uint64_t shard_bytes) {
+Algorithm choose(const Costs& costs, std::uint64_t shard_bytes, bool has_small) {
   Algorithm best = Algorithm::kRing;
   for (const Algorithm candidate : kAllAlgorithms) {
     const Cost& cost = costs.of(candidate);
-    if (!cost.serves(shard_bytes)) continue;
+    if (!cost.serves(shard_bytes) || (candidate == Algorithm::kFlatSmall && !has_small)) continue;
     const bool first = best == Algorithm::kRing;
     if ((first && candidate != Algorithm::kRing) ||
         cost.predicted_us(shard_bytes) < costs.of(best).predicted_us(shard_bytes))

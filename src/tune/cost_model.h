@@ -47,6 +47,8 @@ Cost cost_of(const LinkGraph& links, const std::vector<int>& gpus, const Traffic
              std::uint64_t most_bytes = kAnySize);
 
 // The candidate that is predicted fastest; kRing (forward the call) where it is the ring, or nothing serves.
-Algorithm choose(const Costs& costs, std::uint64_t shard_bytes);
+// has_small: whether the operation has a form for small mailboxes; like the bytes it must be equal on all
+// ranks.
+Algorithm choose(const Costs& costs, std::uint64_t shard_bytes, bool has_small = true);
 
 }  // namespace nccl_slab::tune

@@ -76,6 +76,7 @@ TEST(Choice, SmallMailboxesHoldSmallShardsOnly) {
   const Costs costs = seed_costs(facts);
   EXPECT_EQ(choose(costs, 2048), Algorithm::kFlatSmall);
   EXPECT_NE(choose(costs, 2049), Algorithm::kFlatSmall);
+  EXPECT_EQ(choose(costs, 2048, false), Algorithm::kIslands);  // e.g. factors that travel with the data
 }
 
 TEST(Choice, ForwardsWhatNothingServes) {
