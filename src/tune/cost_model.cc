@@ -29,13 +29,13 @@ Cost cost_of(const LinkGraph& links, const std::vector<int>& gpus, const Traffic
 
 Algorithm choose(const Costs& costs, std::uint64_t shard_bytes, bool has_small) {
   Algorithm best = Algorithm::kRing;
+  const Cost* least = nullptr;
   for (const Algorithm candidate : kAllAlgorithms) {
     const Cost& cost = costs.of(candidate);
     if (!cost.serves(shard_bytes) || (candidate == Algorithm::kFlatSmall && !has_small)) continue;
-    const bool first = best == Algorithm::kRing;
-    if ((first && candidate != Algorithm::kRing) ||
-        cost.predicted_us(shard_bytes) < costs.of(best).predicted_us(shard_bytes))
-      best = candidate;
+    if (least && cost.predicted_us(shard_bytes) >= least->predicted_us(shard_bytes)) continue;
+    best = candidate;
+    least = &cost;
   }
   return best;
 }
