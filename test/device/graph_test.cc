@@ -254,3 +254,28 @@ TEST(Graphs, UserObjectLivesUntilTheLastLaunchHasEnded) {
     EXPECT_TRUE(eventually([] { return destroyed == 1; }));
   });
 }
+
+TEST(Graphs, ADestroyedNodeIsGoneAndNothingWaitsForIt) {
+  on_machine("8-4+4", [] {
+    int *a = device_int(1), *b = device_int(2);
+    const cudaStream_t stream = new_stream();
+    CUDA_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    launch(add, 1, Add{a, a, 10}, stream);
+    launch(add, 1, Add{b, b, 10}, stream);
+    cudaGraph_t graph = nullptr;
+    CUDA_OK(cudaStreamEndCapture(stream, &graph));
+    cudaGraphNode_t nodes[2];
+    size_t count = 2;
+    CUDA_OK(cudaGraphGetNodes(graph, nodes, &count));
+    CUDA_OK(cudaGraphDestroyNode(nodes[0]));
+    EXPECT_EQ(cudaErrorInvalidValue, cudaGraphDestroyNode(nodes[0]));
+    CUDA_OK(cudaGraphGetRootNodes(graph, nullptr, &count));
+    EXPECT_EQ(1u, count);
+    cudaGraphExec_t exec = nullptr;
+    CUDA_OK(cudaGraphInstantiate(&exec, graph, 0));
+    CUDA_OK(cudaGraphLaunch(exec, stream));
+    CUDA_OK(cudaStreamSynchronize(stream));
+    EXPECT_EQ(1, value_of(a));
+    EXPECT_EQ(12, value_of(b));
+  });
+}

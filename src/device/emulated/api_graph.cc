@@ -1,5 +1,6 @@
 // Graphs: what capture made, instantiated, launched and taken apart; user objects.
 #include <algorithm>
+#include <utility>
 
 #include "device/emulated/api.h"
 
@@ -69,7 +70,8 @@ cudaError_t list_nodes(cudaGraph_t handle, bool roots_only, cudaGraphNode_t* roo
   return with_graph(handle, [&](Runtime&, const std::shared_ptr<Graph>& graph) {
     std::vector<cudaGraphNode_t> nodes;
     for (const auto& node : graph->nodes) {
-      if (!roots_only || node->after.empty()) nodes.push_back(node->handle);
+      const bool destroyed = node->handle == nullptr;
+      if (!destroyed && (!roots_only || node->after.empty())) nodes.push_back(node->handle);
     }
     return list(nodes, room, count);
   });
@@ -120,6 +122,19 @@ EMULATED_EXPORT cudaError_t cudaGraphNodeGetType(cudaGraphNode_t handle, cudaGra
     const std::shared_ptr<Node> node = runtime.nodes.find(handle);
     if (node == nullptr || type == nullptr) return cudaErrorInvalidValue;
     *type = node_type(node->operation.kind);
+    return cudaSuccess;
+  });
+}
+
+// What is left is an empty node that nothing follows, since streams and events may still point to it.
+EMULATED_EXPORT cudaError_t cudaGraphDestroyNode(cudaGraphNode_t handle) {
+  return locked_call([&](Runtime& runtime, Lock&) {
+    const std::shared_ptr<Node> node = runtime.nodes.find(handle);
+    if (node == nullptr || node->graph == nullptr) return cudaErrorInvalidValue;
+    for (const auto& other : node->graph->nodes) std::erase(other->after, node.get());
+    node->after.clear();
+    node->operation = {OperationKind::kEmpty, node->operation.device, {}, {}, {}};
+    runtime.nodes.remove(std::exchange(node->handle, nullptr));
     return cudaSuccess;
   });
 }
