@@ -25,8 +25,6 @@ bool take_scale(ncclComm_t comm, Request* request) {
 // Why NCCL gets the call; none if the slab serves it.
 Reason refusal(const Handle& handle, ncclComm_t comm, Request* request) {
   if (handle.ended || handle.suspended) return Reason::ended;
-  if (request->count != 0 && (request->send == nullptr || request->receive == nullptr))
-    return Reason::argument;
   if (!take_scale(comm, request)) return Reason::operation;
   // A program must not issue anything before its poll has succeeded. If it does, an early answer would tell
   // the ranks apart.

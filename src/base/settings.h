@@ -12,7 +12,7 @@ namespace nccl_slab {
 struct Settings {
   bool enable, force, stats;
   std::string algo, transport, islands, ops, debug, debug_file, stats_file, nccl_lib, topo_file;
-  std::uint64_t setup_timeout, timeout, slab_mib, verify;
+  std::uint64_t setup_timeout, timeout, slab_mib;
 };
 
 // The settings of this process.

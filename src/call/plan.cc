@@ -11,10 +11,11 @@ using kernels::Kernel;
 
 constexpr std::uint64_t kSmallPacksPerBlock = 256;
 constexpr int kSmallBlocks = 16;
-// Polled words cross PCIe twice as often as data; where mailboxes are in host memory few are worth it.
-constexpr std::uint64_t kSmallBytesInHostMemory = 2048;
-constexpr std::uint64_t kPacksPerChannel = 256;  // a channel is added for every so many packs
-constexpr int kChannelsInHostMemory = 4;         // enough for PCIe in both directions
+// In host memory every poll of a word crosses PCIe: for few sources and short shards only. The bound fits the
+// crossing of both algorithms at 2, 4 and 8 ranks (doc/performance.md).
+constexpr std::uint64_t kPolledBytesInHostMemory = 16384;  // shard bytes times the square of the sources
+constexpr std::uint64_t kPacksPerChannel = 256;            // a channel is added for every so many packs
+constexpr int kChannelsInHostMemory = 4;                   // enough for PCIe in both directions
 constexpr std::uint64_t kLongestSingleChunk = 1024;
 constexpr std::uint64_t kShortestChunk = 512;
 constexpr std::uint64_t kChunksInFlight = 4;
@@ -77,7 +78,8 @@ Plan make_plan(const PlanFacts& facts, std::uint64_t shard_bytes, kernels::Scali
   if (forced_tree(facts, algorithm, &kind)) return tree_plan(facts, kind, packs);
   const bool fits = small_fits(facts, packs, scaling);
   if (fits && algorithm == "flat_small") return small_plan(packs);
-  if (fits && (!facts.host_memory || shard_bytes <= kSmallBytesInHostMemory)) return small_plan(packs);
+  const std::uint64_t sources = facts.ranks - 1, polled = shard_bytes * sources * sources;
+  if (fits && (!facts.host_memory || polled <= kPolledBytesInHostMemory)) return small_plan(packs);
   return tree_plan(facts, deepest(facts), packs);
 }
 

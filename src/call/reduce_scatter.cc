@@ -11,11 +11,6 @@
 namespace nccl_slab::call {
 namespace {
 
-// A communicator that a peer has left, or whose wait ran out, cannot carry another operation.
-ncclResult_t broken(comm::Engine& engine) {
-  return engine.async_error();
-}
-
 ncclResult_t as_result(const Status& status) {
   if (status) return ncclSuccess;
   NCCL_SLAB_WARN("%s", status.what().c_str());
@@ -32,7 +27,6 @@ Reason verdict(const comm::Communicator& communicator, const Request& request) {
 ncclResult_t launch(comm::Communicator& communicator, const Request& request) {
   const std::shared_ptr<comm::Engine> engine = communicator.engine();
   if (engine == nullptr) return ncclInvalidUsage;  // ended by another thread since the verdict
-  if (const ncclResult_t error = broken(*engine); error != ncclSuccess) return error;
   comm::Operation operation = describe(request, communicator.nranks());
   const Plan plan =
       make_plan(engine->plan_facts(), operation.shard_bytes, operation.scaling, settings().algo);

@@ -41,6 +41,7 @@ struct Communicator::State {
   mutable std::condition_variable changed;
   bool settled = false;
   bool ended = false;
+  bool voting = false, given_up = false;
   std::atomic<Reason> reason{Reason::setup_timeout};
   std::shared_ptr<Engine> engine;
   std::map<std::string, std::uint64_t> children;
@@ -63,11 +64,25 @@ bool Communicator::settled() const {
   return state_->settled;
 }
 
-// The set-up bounds itself; twice its time is only for a set-up thread that the machine does not run.
+// The set-up bounds itself; twice its time is for a set-up thread that hangs in a driver. It is given up only
+// before it votes, so that no rank can have agreed to use the slab without us.
 void Communicator::wait_settled() const {
   std::unique_lock lock(state_->mutex);
-  state_->changed.wait_for(lock, std::chrono::milliseconds(2 * settings().setup_timeout + 10000),
-                           [this] { return state_->settled; });
+  const auto settled = [this] { return state_->settled; };
+  if (state_->changed.wait_for(lock, std::chrono::milliseconds(2 * settings().setup_timeout), settled))
+    return;
+  if (!state_->voting) {
+    NCCL_SLAB_WARN("the set-up of a communicator hangs; NCCL serves it");
+    state_->settled = state_->given_up = true;
+    return;
+  }
+  state_->changed.wait(lock, settled);
+}
+
+bool Communicator::may_vote() {
+  const std::lock_guard lock(state_->mutex);
+  state_->voting = !state_->given_up;
+  return state_->voting;
 }
 
 Reason Communicator::verdict() const {
@@ -114,9 +129,8 @@ std::shared_ptr<Engine> Communicator::take_engine() {
 
 void Communicator::abort() {
   if (const std::shared_ptr<Engine> working = take_engine()) {
-    working->abort();
+    working->abort_for_program();
     (void)drained_within(*working, kLeavePatience);
-    working->fail();
     quarantine(working);
   }
   release_from_quarantine();
@@ -127,8 +141,8 @@ void Communicator::end() {
   if (const std::shared_ptr<Engine> working = take_engine()) {
     if (!drained_within(*working, kDrainPatience)) {
       NCCL_SLAB_WARN(
-          "operations of a communicator that ends are still running after 60 s; they are made to leave");
-      working->abort();
+          "reduce-scatters of a communicator that ends still wait for a peer after 60 s; they are cut off");
+      working->abort_for_program();
       (void)drained_within(*working, kLeavePatience);
     }
     quarantine(working);

@@ -52,7 +52,9 @@ class Communicator {
   std::shared_ptr<Engine> engine() const;  // null unless verdict() is none
   Statistics& statistics() const;
 
-  // For Creation: the end of the set-up, once.
+  // For Creation: whether this rank may still say yes (nobody has given up waiting), and the end of the
+  // set-up, once.
+  bool may_vote();
   void settle(Reason reason, std::shared_ptr<Engine> engine);
 
  private:

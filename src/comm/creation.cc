@@ -1,17 +1,15 @@
 #include "comm/creation.h"
 
-#include <signal.h>
-
 #include <chrono>
 #include <cstring>
 #include <string>
-#include <thread>
 
 #include "base/log.h"
 #include "base/settings.h"
 #include "comm/agreement.h"
 #include "comm/engine.h"
 #include "comm/quarantine.h"
+#include "comm/quiet_thread.h"
 #include "comm/registry.h"
 #include "comm/self_test.h"
 #include "comm/socket_meeting.h"
@@ -74,6 +72,7 @@ class SetUp {
       mine = {Reason::self_test_failed, tested.what()};
     // Also the sign that every rank's test kernels have left: nobody frees memory before it.
     if (const Outcome all = share(mine); all.reason != Reason::none) return refuse(all.reason, all.text);
+    if (!communicator_->may_vote()) return refuse(Reason::setup_timeout, "");
     if (meeting_->agree(true, deadline_)) return {};
     return {Reason::setup_timeout, "a rank did not agree in time"};
   }
@@ -108,15 +107,17 @@ class SetUp {
 
   Outcome refuse(Reason reason, const std::string& text) {
     (void)meeting_->agree(false, deadline_);
-    // A peer that did not answer may still write to our slab: it is left to the process.
-    if (tests_may_run_ && engine_ != nullptr) (void)new std::shared_ptr<Engine>(std::move(engine_));
+    // A peer that did not answer, or a kernel of ours that does not end, may still write: the slab is left to
+    // the process.
+    if (engine_ != nullptr && (tests_may_run_ || !engine_->operations_finished()))
+      (void)new std::shared_ptr<Engine>(std::move(engine_));
     return {reason, text};
   }
 
   void watch_peers() {
     const std::weak_ptr<Engine> engine = engine_;
     meeting_->on_gone([engine](int rank) {
-      if (const std::shared_ptr<Engine> alive = engine.lock()) alive->peer_gone(rank);
+      if (const std::shared_ptr<Engine> alive = engine.lock()) Engine::peer_gone(alive, rank);
     });
   }
 
@@ -142,14 +143,14 @@ class SetUp {
   bool tests_may_run_ = false;
 };
 
-// The program's signals are its own threads' business.
-template <typename Work>
-void start_thread(Work work) {
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread(std::move(work)).detach();
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+void set_up(const std::shared_ptr<Communicator>& communicator,
+            const std::shared_ptr<SocketMeeting>& meeting) {
+  try {
+    SetUp(communicator, meeting).run();
+  } catch (const std::exception& error) {
+    NCCL_SLAB_WARN("setting up a communicator failed: %s", error.what());
+    communicator->settle(Reason::setup_failed, nullptr);
+  }
 }
 
 }  // namespace
@@ -177,10 +178,13 @@ std::unique_ptr<Creation> Creation::enter(const MeetingName& name) {
 std::shared_ptr<Communicator> Creation::begin(ncclComm_t real, int rank, int nranks, int device) {
   auto communicator = std::make_shared<Communicator>(real, state_->name, rank, nranks, device);
   register_communicator(real, communicator);
-  start_thread([communicator, meeting = std::move(state_->meeting)]() mutable {
-    release_from_quarantine();
-    SetUp(std::move(communicator), std::move(meeting)).run();
-  });
+  release_from_quarantine();
+  try {
+    start_thread([communicator, meeting = std::move(state_->meeting)] { set_up(communicator, meeting); });
+  } catch (const std::exception& error) {
+    NCCL_SLAB_WARN("no set-up for a communicator: %s", error.what());
+    communicator->settle(Reason::setup_failed, nullptr);
+  }
   return communicator;
 }
 

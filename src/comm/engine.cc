@@ -1,10 +1,12 @@
 #include "comm/engine.h"
 
 #include <atomic>
-#include <cstring>
+#include <chrono>
+#include <thread>
 
 #include "base/log.h"
 #include "base/settings.h"
+#include "comm/quiet_thread.h"
 #include "device/guards.h"
 #include "kernels/program_builder.h"
 #include "topology/island_tree.h"
@@ -13,7 +15,9 @@ namespace nccl_slab::comm {
 namespace {
 
 // Said as the number of operations by a rank that leaves after an abort.
-constexpr std::uint64_t kFailed = ~std::uint64_t{0} >> 1;
+constexpr std::int64_t kFailed = std::int64_t{1} << 62;
+// After a peer's death: for what it and the living peers had sent to arrive.
+constexpr auto kGoneGrace = std::chrono::seconds(1);
 constexpr std::uint32_t kSmallPeriod = 0xfffffffe;  // flag values of a small mailbox before they come round
 
 std::size_t part_bytes() {
@@ -53,34 +57,41 @@ Status Engine::build(std::shared_ptr<Meeting> meeting, const Agreement& agreemen
   std::shared_ptr<Engine> made(new Engine);
   made->meeting_ = std::move(meeting);
   made->device_ = device;
-  if (const Status status = Slab::build(*made->meeting_, agreement, part_bytes(), deadline, &made->slab_);
-      !status)
-    return status;
-  if (const Status status = device::allocate_device(sizeof(kernels::State), &made->state_); !status)
-    return status;
-  if (const Status status = device::allocate_pinned(sizeof(kernels::Control), &made->control_); !status)
-    return status;
-  if (const Status status = made->order_.open(); !status) return status;
-  if (const Status status = made->make_programs(agreement); !status) return status;
-  made->plan_facts_.ranks = made->meeting_->nranks();
-  made->plan_facts_.small_packs = made->slab_.layout().small_packs;
-  made->plan_facts_.host_memory = uses_host_memory(agreement);
-  kernels::Arguments& common = made->common_;
-  made->slab_.fill(&common);
-  common.rank = made->meeting_->rank();
-  common.state = static_cast<kernels::State*>(made->state_.get());
-  common.control = static_cast<kernels::Control*>(made->control_.get());
-  common.small_period = kSmallPeriod;
+  // Not the legacy stream, which would wait for the program's own.
+  device::Stream stream;
+  const Status status = device::create_stream(&stream);
+  if (!status) return status;
+  if (const Status built = made->build_on(stream.get(), agreement, deadline); !built) return built;
   *engine = std::move(made);
   return Status::ok();
 }
 
+Status Engine::build_on(cudaStream_t stream, const Agreement& agreement, Deadline deadline) {
+  if (const Status status = Slab::build(*meeting_, agreement, part_bytes(), stream, deadline, &slab_);
+      !status)
+    return status;
+  if (const Status status = device::PooledMemory::on_device(sizeof(kernels::State), stream, &state_); !status)
+    return status;
+  if (const Status status = device::PooledMemory::pinned(sizeof(kernels::Control), &control_); !status)
+    return status;
+  if (const Status status = order_.open(); !status) return status;
+  if (const Status status = make_programs(agreement, stream); !status) return status;
+  plan_facts_.ranks = meeting_->nranks();
+  plan_facts_.small_packs = slab_.layout().small_packs;
+  plan_facts_.host_memory = uses_host_memory(agreement);
+  slab_.fill(&common_);
+  common_.rank = meeting_->rank();
+  common_.state = static_cast<kernels::State*>(state_.get());
+  common_.control = static_cast<kernels::Control*>(control_.get());
+  common_.small_period = kSmallPeriod;
+  return Status::ok();
+}
+
 Engine::~Engine() {
-  const device::DeviceGuard guard(device_);
   meeting_->on_gone({});
 }
 
-Status Engine::make_programs(const Agreement& agreement) {
+Status Engine::make_programs(const Agreement& agreement, cudaStream_t stream) {
   for (int kind = 0; kind < kTreeKinds; ++kind) {
     IslandNode tree;
     if (!tree_of_kind(agreement, static_cast<TreeKind>(kind), &tree)) continue;
@@ -91,9 +102,15 @@ Status Engine::make_programs(const Agreement& agreement) {
       continue;
     }
     const kernels::Program& mine = programs[meeting_->rank()];
-    if (const Status status = device::allocate_device(sizeof(mine), &programs_[kind]); !status) return status;
-    const cudaError_t error = cudaMemcpy(programs_[kind].get(), &mine, sizeof(mine), cudaMemcpyHostToDevice);
+    if (const Status status = device::PooledMemory::on_device(sizeof(mine), stream, &programs_[kind]);
+        !status)
+      return status;
+    const cudaError_t error =
+        cudaMemcpyAsync(programs_[kind].get(), &mine, sizeof(mine), cudaMemcpyHostToDevice, stream);
     if (const Status status = device::cuda_status(error, "uploading a program"); !status) return status;
+    if (const Status status = device::cuda_status(cudaStreamSynchronize(stream), "uploading a program");
+        !status)
+      return status;
     roles_[kind] = 1 + mine.levels;
     plan_facts_.longest_chunk[kind] = mine.longest_chunk;
   }
@@ -165,25 +182,37 @@ void Engine::abort() {
   std::atomic_ref<std::uint32_t>(control->abort).store(1, std::memory_order_release);
 }
 
-void Engine::peer_gone(int rank) {
-  dead_.fetch_or(1u << rank);
-  if (left_.load()) return;
-  int nobody = -1;
-  if (gone_.compare_exchange_strong(nobody, rank))
-    NCCL_SLAB_WARN("rank %d of a communicator has gone; reduce-scatters that need it end with an error",
-                   rank);
+void Engine::abort_for_program() {
+  failed_ = true;
   abort();
 }
 
+void Engine::peer_gone(const std::shared_ptr<Engine>& engine, int rank) {
+  engine->dead_.fetch_or(1u << rank);
+  if (engine->left_.load()) return;
+  NCCL_SLAB_INFO("rank %d of a communicator has gone; reduce-scatters that still need it end with an error",
+                 rank);
+  start_thread([engine] {
+    std::this_thread::sleep_for(kGoneGrace);
+    engine->abort();
+  });
+}
+
+// Only a kernel that left with its work undone makes an error: a peer that exits after its last operation is
+// no fault.
 ncclResult_t Engine::async_error() const {
-  if (gone_.load() >= 0) return ncclRemoteError;
   auto* control = static_cast<kernels::Control*>(control_.get());
-  if (std::atomic_ref<std::uint32_t>(control->timed_out).load(std::memory_order_acquire) != 0)
-    return ncclRemoteError;
+  const bool gave_up = std::atomic_ref<std::uint32_t>(control->gave_up).load(std::memory_order_acquire) != 0;
+  const bool timed_out =
+      std::atomic_ref<std::uint32_t>(control->timed_out).load(std::memory_order_acquire) != 0;
+  if (gave_up || timed_out) return ncclRemoteError;
+  for (int rank = 0; rank < plan_facts_.ranks; ++rank)
+    if (meeting_->departed_after(rank) == kFailed) return ncclRemoteError;
   return ncclSuccess;
 }
 
 bool Engine::operations_finished() {
+  const device::RelaxedCapture relaxed;
   const device::DeviceGuard guard(device_);
   const std::lock_guard lock(mutex_);
   return order_.idle();
@@ -193,15 +222,11 @@ bool Engine::idle() {
   return graphs_->load(std::memory_order_acquire) == 0 && operations_finished();
 }
 
-void Engine::fail() {
-  meeting_->goodbye(kFailed);
-}
-
 void Engine::leave() {
   if (left_.exchange(true)) return;
   const device::DeviceGuard guard(device_);
   slab_.unmap_peers();
-  meeting_->goodbye(operations());
+  meeting_->goodbye(failed_.load() ? static_cast<std::uint64_t>(kFailed) : operations());
 }
 
 bool Engine::everyone_left() const {

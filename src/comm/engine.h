@@ -14,6 +14,7 @@
 #include "comm/meeting.h"
 #include "comm/slab.h"
 #include "comm/stream_order.h"
+#include "device/pool.h"
 #include "kernels/launch.h"
 
 namespace nccl_slab::comm {
@@ -60,16 +61,18 @@ class Engine {
   // NCCL_SLAB_TIMEOUT.
   Status issue(const Operation& operation, cudaStream_t stream, std::uint64_t timeout_ns = 0);
 
-  // Makes all our kernels leave, now and from now on. From any thread, any number of times.
+  // Makes all our kernels that still wait leave, now and from now on. From any thread, any number of times.
   void abort();
+  // The same as a program's own decision: the peers learn of it when this rank has left.
+  void abort_for_program();
   // Why the communicator is broken, ncclSuccess while it is not.
   ncclResult_t async_error() const;
-  void peer_gone(int rank);
+  // A peer's process or its meeting has ended without a goodbye. What it had sent has arrived; what waits for
+  // others gets a moment; then the kernels leave.
+  static void peer_gone(const std::shared_ptr<Engine>& engine, int rank);
   // True when no eager operation runs any more; and, for idle(), no graph holds one either.
   bool operations_finished();
   bool idle();
-  // After an abort: the peers learn that this rank has gone, so that theirs end as well.
-  void fail();
   // Ends our part, once: unmaps the peers' memory and says goodbye. REQUIRES idle(). The own parts stay until
   // the engine is destroyed, which must wait for everyone_left(): peers may still write to them.
   void leave();
@@ -79,7 +82,8 @@ class Engine {
 
  private:
   Engine() = default;
-  Status make_programs(const Agreement& agreement);
+  Status build_on(cudaStream_t stream, const Agreement& agreement, Deadline deadline);
+  Status make_programs(const Agreement& agreement, cudaStream_t stream);
   kernels::Arguments arguments_of(const Operation& operation, std::uint64_t timeout_ns) const;
   Status issue_in_order(const kernels::Arguments& arguments, const Operation& operation, cudaStream_t stream);
   Status keep_alive_in(cudaGraph_t graph);
@@ -88,18 +92,16 @@ class Engine {
   int device_ = 0;
   PlanFacts plan_facts_;
   Slab slab_;
-  device::DeviceMemory state_;
-  device::PinnedMemory control_;
-  std::array<device::DeviceMemory, kTreeKinds> programs_;
+  device::PooledMemory state_, control_;
+  std::array<device::PooledMemory, kTreeKinds> programs_;
   std::array<int, kTreeKinds> roles_{};
   kernels::Arguments common_{};
 
   std::mutex mutex_;  // of order_
   StreamOrder order_;
   std::atomic<std::uint64_t> operations_{0};
-  std::atomic<int> gone_{-1};           // the first peer that died
-  std::atomic<std::uint32_t> dead_{0};  // all that did, by rank
-  std::atomic<bool> left_{false};
+  std::atomic<std::uint32_t> dead_{0};  // peers that are gone, a bit for each rank
+  std::atomic<bool> left_{false}, failed_{false};
   // Graphs that hold operations of ours; counted apart from the engine, since a graph's end may not call
   // CUDA.
   std::shared_ptr<std::atomic<int>> graphs_ = std::make_shared<std::atomic<int>>(0);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "comm/engine.h"
+#include "comm/quiet_thread.h"
 #include "device/guards.h"
 
 namespace nccl_slab::comm {
@@ -27,20 +28,28 @@ void quarantine(std::shared_ptr<Engine> engine) {
   ward().engines.push_back(std::move(engine));
 }
 
-void release_from_quarantine() {
+namespace {
+
+void release() {
   const device::RelaxedCapture relaxed;
-  std::vector<std::shared_ptr<Engine>> freed;  // destroyed outside of the lock
+  std::vector<std::shared_ptr<Engine>> engines;
   {
     const std::lock_guard lock(ward().mutex);
-    auto& engines = ward().engines;
-    for (const auto& engine : engines)
-      if (engine->idle()) engine->leave();
-    const auto first = std::partition(engines.begin(), engines.end(), [](const auto& engine) {
-      return !engine->left() || !engine->everyone_left();
-    });
-    std::move(first, engines.end(), std::back_inserter(freed));
-    engines.erase(first, engines.end());
+    engines.swap(ward().engines);
   }
+  for (const auto& engine : engines)
+    if (engine->idle()) engine->leave();
+  const auto first = std::partition(engines.begin(), engines.end(), [](const auto& engine) {
+    return !engine->left() || !engine->everyone_left();
+  });
+  const std::lock_guard lock(ward().mutex);
+  ward().engines.insert(ward().engines.end(), engines.begin(), first);
+}
+
+}  // namespace
+
+void release_from_quarantine() {
+  if (quarantined() != 0) start_thread([] { release(); });
 }
 
 int quarantined() {

@@ -11,7 +11,8 @@ class Engine;
 
 void quarantine(std::shared_ptr<Engine> engine);
 
-// Says goodbye for engines that have become idle and frees those that everyone has left. Calls CUDA.
+// Says goodbye for engines that have become idle and frees those that everyone has left. On a thread of its
+// own: unmapping memory may wait for kernels of other communicators, which the caller may be about to serve.
 void release_from_quarantine();
 
 // For tests: engines still held.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "device/owned.h"
+#include "device/pool.h"
 
 namespace nccl_slab::comm {
 namespace {
@@ -45,12 +46,19 @@ class Trial {
   Status open() {
     if (const Status status = device::create_stream(&stream_); !status) return status;
     const std::size_t bytes = kCount * sizeof(float);
-    if (const Status status = device::allocate_device(bytes * ranks_, &send_); !status) return status;
-    if (const Status status = device::allocate_device(bytes, &receive_); !status) return status;
+    if (const Status status = device::PooledMemory::on_device(bytes * ranks_, stream_.get(), &send_); !status)
+      return status;
+    if (const Status status = device::PooledMemory::on_device(bytes, stream_.get(), &receive_); !status)
+      return status;
     std::vector<float> data(kCount * ranks_);
     for (std::uint64_t e = 0; e < data.size(); ++e) data[e] = std::ldexp(place_value(e % kCount), rank_);
-    return device::cuda_status(cudaMemcpy(send_.get(), data.data(), bytes * ranks_, cudaMemcpyHostToDevice),
-                               "uploading test data");
+    return copy(send_.get(), data.data(), bytes * ranks_, cudaMemcpyHostToDevice);
+  }
+
+  Status copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+    const cudaError_t error = cudaMemcpyAsync(to, from, bytes, kind, stream_.get());
+    if (const Status status = device::cuda_status(error, "copying test data"); !status) return status;
+    return device::cuda_status(cudaStreamSynchronize(stream_.get()), "copying test data");
   }
 
   static Status named(const Operation& operation, const Status& status) {
@@ -127,7 +135,10 @@ class Trial {
   Status drain() {
     const auto patience = deadline_ + std::chrono::seconds(2);
     while (cudaStreamQuery(stream_.get()) == cudaErrorNotReady) {
-      if (steady_clock::now() > patience) return Status::error("a test kernel does not end");
+      if (steady_clock::now() > patience) {
+        engine_.abort();
+        return Status::error("a test kernel does not end");
+      }
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
     if (const Status status =
@@ -140,9 +151,9 @@ class Trial {
 
   Status check(std::uint64_t count) {
     std::vector<float> got(count);
-    const cudaError_t error =
-        cudaMemcpy(got.data(), receive_.get(), count * sizeof(float), cudaMemcpyDeviceToHost);
-    if (const Status status = device::cuda_status(error, "reading test results"); !status) return status;
+    if (const Status status = copy(got.data(), receive_.get(), count * sizeof(float), cudaMemcpyDeviceToHost);
+        !status)
+      return status;
     for (std::uint64_t e = 0; e < count; ++e) {
       // The buffer is read as `ranks` shards of `count`, so element e of our shard is element rank * count +
       // e.
@@ -166,8 +177,8 @@ class Trial {
   Engine& engine_;
   const Deadline deadline_;
   const int rank_, ranks_;
-  device::DeviceMemory send_, receive_;
   device::Stream stream_;
+  device::PooledMemory send_, receive_;
 };
 
 }  // namespace

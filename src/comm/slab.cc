@@ -1,5 +1,7 @@
 #include "comm/slab.h"
 
+#include <fcntl.h>
+
 #include <cstring>
 
 namespace nccl_slab::comm {
@@ -38,9 +40,10 @@ bool any_source(const Agreement& agreement, int owner, Transport transport) {
 
 }  // namespace
 
-Status Slab::allocate(const Agreement& agreement, int rank) {
+Status Slab::allocate(const Agreement& agreement, int rank, cudaStream_t stream) {
   if (any_source(agreement, rank, Transport::kPeer))
-    if (const Status status = device::allocate_device(layout_.part_bytes, &own_device_); !status)
+    if (const Status status = device::PooledMemory::on_device(layout_.part_bytes, stream, &own_device_);
+        !status)
       return status;
   if (any_source(agreement, rank, Transport::kHost))
     if (const Status status = device::SharedHostMemory::create(layout_.part_bytes, &own_host_); !status)
@@ -64,7 +67,8 @@ Contribution Slab::describe() const {
   Contribution contribution;
   contribution.bytes.resize(sizeof(record));
   std::memcpy(contribution.bytes.data(), &record, sizeof(record));
-  if (record.has_host) contribution.descriptors.emplace_back(::dup(own_host_.descriptor()));
+  if (record.has_host)
+    contribution.descriptors.emplace_back(::fcntl(own_host_.descriptor(), F_DUPFD_CLOEXEC, 0));
   return contribution;
 }
 
@@ -94,12 +98,12 @@ Status Slab::map_peer(const Agreement& agreement, int rank, int peer, Contributi
   return Status::ok();
 }
 
-Status Slab::build(Meeting& meeting, const Agreement& agreement, std::size_t part_bytes, Deadline deadline,
-                   Slab* slab) {
+Status Slab::build(Meeting& meeting, const Agreement& agreement, std::size_t part_bytes, cudaStream_t stream,
+                   Deadline deadline, Slab* slab) {
   const int rank = meeting.rank(), ranks = meeting.nranks();
   slab->layout_ = kernels::make_layout(part_bytes, ranks);
   slab->imports_.resize(ranks);
-  Status result = slab->allocate(agreement, rank);
+  Status result = slab->allocate(agreement, rank, stream);
   // A rank that has failed still takes part in the exchange, with nothing to show, so that the others need
   // not wait.
   std::vector<Contribution> all;

@@ -8,16 +8,17 @@
 
 #include "comm/agreement.h"
 #include "device/owned.h"
+#include "device/pool.h"
 #include "kernels/arguments.h"
 
 namespace nccl_slab::comm {
 
 class Slab {
  public:
-  // Allocates this rank's parts on the current device, exchanges them over the meeting and maps the peers'.
-  // Called by all ranks. An error means that this rank must vote no.
-  static Status build(Meeting& meeting, const Agreement& agreement, std::size_t part_bytes, Deadline deadline,
-                      Slab* slab);
+  // Allocates this rank's parts on the current device (work goes to `stream`), exchanges them over the
+  // meeting and maps the peers'. Called by all ranks. An error means that this rank must vote no.
+  static Status build(Meeting& meeting, const Agreement& agreement, std::size_t part_bytes,
+                      cudaStream_t stream, Deadline deadline, Slab* slab);
 
   const kernels::Layout& layout() const { return layout_; }
   // Unmaps what is the peers'. No kernel of ours may run any more.
@@ -31,12 +32,12 @@ class Slab {
     device::SharedHostMemory host;
   };
 
-  Status allocate(const Agreement& agreement, int rank);
+  Status allocate(const Agreement& agreement, int rank, cudaStream_t stream);
   Status map_peer(const Agreement& agreement, int rank, int peer, Contribution* contribution);
   Contribution describe() const;
 
   kernels::Layout layout_{};
-  device::DeviceMemory own_device_;
+  device::PooledMemory own_device_;
   device::SharedHostMemory own_host_;
   std::vector<Import> imports_;
   char *inbound_[kernels::kMaxRanks] = {}, *outbound_[kernels::kMaxRanks] = {};

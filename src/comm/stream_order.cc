@@ -5,72 +5,85 @@
 #include "device/cuda_status.h"
 
 namespace nccl_slab::comm {
+namespace {
 
 using device::cuda_status;
 
+constexpr std::size_t kCapturesAtOnce = 16;  // of one communicator
+
+}  // namespace
+
+bool StreamOrder::idle() const {
+  return !used_ || cudaEventQuery(last_.get()) == cudaSuccess;
+}
+
 Status StreamOrder::before(cudaStream_t stream, device::CaptureState* capture) {
   if (const Status status = device::capture_state(stream, capture); !status) return status;
-  return capture->capturing ? before_captured(stream, capture) : before_eager(stream);
+  return capture->capturing ? before_captured(stream, *capture) : before_eager(stream);
 }
 
 Status StreamOrder::before_eager(cudaStream_t stream) {
   unsigned long long id = 0;
   if (const Status status = cuda_status(cudaStreamGetId(stream, &id), "cudaStreamGetId"); !status)
     return status;
-  const bool ordered = same_stream_ && id == stream_id_;
-  stream_id_ = id;
-  if (ordered || (!used_ && capture_id_ == 0)) return Status::ok();
-  return cuda_status(cudaStreamWaitEvent(stream, last_.get(), 0), "cudaStreamWaitEvent");
+  const bool ordered = used_ && id == stream_id_;
+  if (!captured_ever_ && (ordered || !used_)) {
+    stream_id_ = id;
+    return Status::ok();
+  }
+  const Status status = cuda_status(cudaStreamWaitEvent(stream, last_.get(), 0), "cudaStreamWaitEvent");
+  if (status) stream_id_ = id;
+  return status;
 }
 
-Status StreamOrder::before_captured(cudaStream_t stream, device::CaptureState* capture) {
-  if (capture->id == capture_id_) {
-    const auto& frontier = capture->frontier;
-    if (std::find(frontier.begin(), frontier.end(), operation_) != frontier.end()) return Status::ok();
-    return device::add_to_frontier(stream, operation_);
-  }
-  capture_id_ = 0;
-  record_ = nullptr;
-  return cuda_status(cudaStreamWaitEvent(stream, last_.get(), cudaEventWaitExternal),
-                     "cudaStreamWaitEvent (external)");
+StreamOrder::Captured* StreamOrder::find(unsigned long long id) {
+  const auto found =
+      std::find_if(captures_.begin(), captures_.end(), [id](const Captured& c) { return c.id == id; });
+  return found == captures_.end() ? nullptr : &*found;
+}
+
+Status StreamOrder::before_captured(cudaStream_t stream, const device::CaptureState& capture) {
+  const Captured* earlier = find(capture.id);
+  if (earlier == nullptr)
+    return cuda_status(cudaStreamWaitEvent(stream, last_.get(), cudaEventWaitExternal),
+                       "cudaStreamWaitEvent (external)");
+  const auto& frontier = capture.frontier;
+  if (std::find(frontier.begin(), frontier.end(), earlier->operation) != frontier.end()) return Status::ok();
+  return device::add_to_frontier(stream, earlier->operation);
 }
 
 Status StreamOrder::after(cudaStream_t stream, const device::CaptureState& capture) {
   if (capture.capturing) {
-    same_stream_ = false;
-    capture_id_ = capture.id;
-    return after_captured(stream);
+    captured_ever_ = true;
+    return after_captured(stream, capture.id);
   }
-  used_ = same_stream_ = true;
+  used_ = true;
   return cuda_status(cudaEventRecord(last_.get(), stream), "cudaEventRecord");
 }
 
-// The new record speaks for all operations of the graph before it. Where the runtime keeps the old one, the
-// new one follows it, so that it is the later in every replay.
-Status StreamOrder::drop_earlier_record(cudaStream_t stream) {
-  if (record_ == nullptr) return Status::ok();
-  if (cudaGraphDestroyNode(record_) == cudaSuccess) {
-    record_ = nullptr;
-    return Status::ok();
-  }
-  (void)cudaGetLastError();
-  return device::add_to_frontier(stream, record_);
-}
-
-Status StreamOrder::after_captured(cudaStream_t stream) {
+Status StreamOrder::after_captured(cudaStream_t stream, unsigned long long id) {
   device::CaptureState now;
   if (const Status status = device::capture_state(stream, &now); !status) return status;
   if (now.frontier.size() != 1)
     return Status::error("a captured kernel did not become the stream's only last node");
-  operation_ = now.frontier[0];
-  if (const Status status = drop_earlier_record(stream); !status) return status;
+  const cudaGraphNode_t operation = now.frontier[0];
+  Captured* captured = find(id);
+  // Records of one graph follow each other, so that the last one speaks for all. (CUDA refuses to remove the
+  // earlier one from a graph that is still being captured.)
+  if (captured != nullptr)
+    if (const Status status = device::add_to_frontier(stream, captured->record); !status) return status;
   const Status recorded = cuda_status(cudaEventRecordWithFlags(last_.get(), stream, cudaEventRecordExternal),
                                       "cudaEventRecordWithFlags");
   if (!recorded) return recorded;
-  device::CaptureState with_record;
-  if (const Status status = device::capture_state(stream, &with_record); !status) return status;
-  record_ = with_record.frontier.empty() ? nullptr : with_record.frontier[0];
-  return device::set_frontier(stream, {operation_});
+  if (const Status status = device::capture_state(stream, &now); !status) return status;
+  if (now.frontier.size() != 1)
+    return Status::error("a captured record did not become the stream's only last node");
+  if (captured == nullptr) {
+    if (captures_.size() == kCapturesAtOnce) captures_.erase(captures_.begin());
+    captured = &captures_.emplace_back();
+  }
+  *captured = {id, operation, now.frontier[0]};
+  return device::set_frontier(stream, {operation});
 }
 
 }  // namespace nccl_slab::comm

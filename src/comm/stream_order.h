@@ -12,6 +12,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <vector>
+
 #include "base/status.h"
 #include "device/capture.h"
 #include "device/owned.h"
@@ -29,21 +31,27 @@ class StreamOrder {
   Status after(cudaStream_t stream, const device::CaptureState& capture);
 
   // True when all eager operations have finished.
-  bool idle() const { return !used_ || cudaEventQuery(last_.get()) != cudaErrorNotReady; }
+  bool idle() const;
 
  private:
+  // One capture in which operations of ours were issued.
+  struct Captured {
+    unsigned long long id;
+    cudaGraphNode_t operation;  // the kernel of the last one
+    cudaGraphNode_t record;     // its record
+  };
+
   Status before_eager(cudaStream_t stream);
-  Status before_captured(cudaStream_t stream, device::CaptureState* capture);
-  Status after_captured(cudaStream_t stream);
-  Status drop_earlier_record(cudaStream_t stream);
+  Status before_captured(cudaStream_t stream, const device::CaptureState& capture);
+  Status after_captured(cudaStream_t stream, unsigned long long id);
+  Captured* find(unsigned long long id);
 
   device::Event last_;
-  bool used_ = false;         // the event was recorded outside of captures
-  bool same_stream_ = false;  // the last operation was eager, on the stream with this id
-  unsigned long long stream_id_ = 0;
-  unsigned long long capture_id_ = 0;    // of the last captured operation; 0: none
-  cudaGraphNode_t operation_ = nullptr;  // its kernel
-  cudaGraphNode_t record_ = nullptr;     // its record
+  bool used_ = false;  // the event was recorded outside of captures
+  // Once graphs hold operations, any of them may be replayed between two eager calls: then every call waits.
+  bool captured_ever_ = false;
+  unsigned long long stream_id_ = 0;  // of the last eager operation, if used_
+  std::vector<Captured> captures_;    // the latest few; an older one has ended
 };
 
 }  // namespace nccl_slab::comm

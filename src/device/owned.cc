@@ -8,26 +8,6 @@
 
 namespace nccl_slab::device {
 
-Status allocate_device(std::size_t bytes, DeviceMemory* memory) {
-  void* pointer = nullptr;
-  if (const Status status = cuda_status(cudaMalloc(&pointer, bytes), "cudaMalloc of the slab"); !status)
-    return status;
-  *memory = DeviceMemory(pointer);
-  if (const Status status = cuda_status(cudaMemset(pointer, 0, bytes), "clearing the slab"); !status)
-    return status;
-  return cuda_status(cudaStreamSynchronize(nullptr), "clearing the slab");
-}
-
-Status allocate_pinned(std::size_t bytes, PinnedMemory* memory) {
-  void* pointer = nullptr;
-  const Status status = cuda_status(
-      cudaHostAlloc(&pointer, bytes, cudaHostAllocMapped | cudaHostAllocPortable), "cudaHostAlloc");
-  if (!status) return status;
-  *memory = PinnedMemory(pointer);
-  std::memset(pointer, 0, bytes);
-  return status;
-}
-
 Status create_event(Event* event) {
   cudaEvent_t handle = nullptr;
   const Status status =

@@ -35,15 +35,9 @@ class Owned {
 
 using Event = Owned<cudaEvent_t, cudaEventDestroy>;
 using Stream = Owned<cudaStream_t, cudaStreamDestroy>;
-using DeviceMemory = Owned<void*, cudaFree>;
-using PinnedMemory = Owned<void*, cudaFreeHost>;
 // Memory of another process's cudaMalloc, mapped here.
 using ImportedMemory = Owned<void*, cudaIpcCloseMemHandle>;
 
-// Zeroed memory of the current device.
-Status allocate_device(std::size_t bytes, DeviceMemory* memory);
-// Zeroed pinned memory that kernels of all devices reach under the same address.
-Status allocate_pinned(std::size_t bytes, PinnedMemory* memory);
 Status create_event(Event* event);     // without timing
 Status create_stream(Stream* stream);  // does not wait for the legacy stream
 

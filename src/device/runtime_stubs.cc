@@ -92,7 +92,6 @@ FORWARD(cudaGraphInstantiateWithFlags, (cudaGraphExec_t * exec, cudaGraph_t grap
         (exec, graph, flags))
 FORWARD(cudaGraphLaunch, (cudaGraphExec_t exec, cudaStream_t stream), (exec, stream))
 FORWARD(cudaGraphDestroy, (cudaGraph_t graph), (graph))
-FORWARD(cudaGraphDestroyNode, (cudaGraphNode_t node), (node))
 FORWARD(cudaGraphExecDestroy, (cudaGraphExec_t exec), (exec))
 FORWARD(cudaUserObjectCreate,
         (cudaUserObject_t * object, void* pointer, cudaHostFn_t destroy, unsigned references, unsigned flags),

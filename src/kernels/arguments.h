@@ -32,7 +32,8 @@ struct State {
 struct Control {
   std::uint32_t abort;      // not 0: leave. Set by the host, or by a kernel whose wait ran out of time
   std::uint32_t timed_out;  // set by a kernel: 1 + the peer that did not answer
-  std::uint64_t reserved[7];
+  std::uint32_t gave_up;    // set by a kernel that left because of `abort`, its work undone
+  std::uint32_t reserved[13];
 };
 
 struct Arguments {

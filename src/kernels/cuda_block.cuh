@@ -22,14 +22,12 @@ class CudaBlock {
     double factor;
   };
 
-  // `threads` threads from `first` on; `left` is a word of shared memory of the group, zero at the start.
-  __device__ __forceinline__ CudaBlock(const Arguments& arguments, int group, int first, int threads,
-                                       int* left)
+  // `threads` threads from `first` on.
+  __device__ __forceinline__ CudaBlock(const Arguments& arguments, int group, int first, int threads)
       : a_(arguments),
         barrier_(1 + group),
         thread_(static_cast<int>(threadIdx.x) - first),
-        threads_(threads),
-        left_(left) {}
+        threads_(threads) {}
 
   __device__ __forceinline__ void sync() { ptx::barrier(barrier_, threads_); }
   __device__ __forceinline__ bool leader() const { return thread_ == 0; }
@@ -49,15 +47,16 @@ class CudaBlock {
 
   template <typename Flags>
   __device__ __forceinline__ bool wait_all(int count, Flags flags) {
+    bool arrived = true;
     for (int i = thread_; i < count; i += threads_) {
       const Flag* flag = nullptr;
       std::uint64_t value = 0;
       int peer = 0;
       flags(i, &flag, &value, &peer);
-      if (!wait_for([&] { return ptx::load_acquire(&flag->value) >= value; }, peer)) *left_ = 1;
+      arrived &= wait_for([&] { return ptx::load_acquire(&flag->value) >= value; }, peer);
     }
-    sync();
-    return *static_cast<volatile int*>(left_) == 0;
+    // All threads of the group leave together, or none: the result travels with the barrier itself.
+    return ptx::barrier_and(barrier_, threads_, arrived);
   }
 
   template <typename Flags>
@@ -306,12 +305,17 @@ class CudaBlock {
     for (std::uint32_t polls = 1;; ++polls) {
       if (done()) return true;
       if (polls % kPollsPerLook != 0) continue;
-      if (ptx::load_relaxed(&a_.control->abort) != 0) return done();
+      if (ptx::load_relaxed(&a_.control->abort) != 0) return done() || give_up();
       if (a_.timeout_ns == 0) continue;
       const std::uint64_t now = ptx::nanoseconds();
       if (start == 0) start = now;
       if (now - start > a_.timeout_ns) time_out(peer);
     }
+  }
+
+  __device__ __forceinline__ bool give_up() {
+    a_.control->gave_up = 1;
+    return false;
   }
 
   __device__ __forceinline__ void time_out(int peer) {
@@ -322,7 +326,6 @@ class CudaBlock {
 
   const Arguments& a_;
   const int barrier_, thread_, threads_;
-  int* const left_;
 };
 
 }  // namespace nccl_slab::kernels

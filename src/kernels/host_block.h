@@ -152,13 +152,18 @@ class HostBlock {
     while (!done()) {
       // The flag is read once more after the abort word: what arrived before an abort counts.
       if (std::atomic_ref<std::uint32_t>(a_.control->abort).load(std::memory_order_acquire) != 0)
-        return done();
+        return done() || give_up();
       if (a_.timeout_ns != 0 &&
           std::chrono::steady_clock::now() - start > std::chrono::nanoseconds(a_.timeout_ns))
         time_out(peer);
       host_memory.yield();
     }
     return true;
+  }
+
+  bool give_up() {
+    std::atomic_ref<std::uint32_t>(a_.control->gave_up).store(1, std::memory_order_release);
+    return false;
   }
 
   void time_out(int peer) {

@@ -14,21 +14,15 @@ constexpr int kTreeThreads = 512;  // of a block, shared by the roles of its cha
 constexpr int kSmallThreads = 256;
 
 template <typename Element, bool kScaled>
-__global__ void __launch_bounds__(kTreeThreads, 1)
-    tree_kernel(const __grid_constant__ Arguments a) {
-  __shared__ int left[1 + kMaxLevels];
-  if (threadIdx.x < 1 + kMaxLevels) left[threadIdx.x] = 0;
-  __syncthreads();
+__global__ void __launch_bounds__(kTreeThreads, 1) tree_kernel(const __grid_constant__ Arguments a) {
   const int threads = blockDim.x / a.roles, role = threadIdx.x / threads;
-  CudaBlock block(a, role, role * threads, threads, left + role);
+  CudaBlock block(a, role, role * threads, threads);
   TreeRole<CudaBlock, Element, kScaled>(block, a, blockIdx.x, role).run();
 }
 
 template <typename Element, bool kScaled, int kRanks>
 __global__ void __launch_bounds__(kSmallThreads, 1) flat_small_kernel(const __grid_constant__ Arguments a) {
-  __shared__ int left;
-  if (threadIdx.x == 0) left = 0;
-  CudaBlock block(a, 0, 0, blockDim.x, &left);
+  CudaBlock block(a, 0, 0, blockDim.x);
   FlatSmall<CudaBlock, Element, kScaled, kRanks>(block, a, a.rank, blockIdx.x, gridDim.x).run();
 }
 

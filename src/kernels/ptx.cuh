@@ -51,6 +51,18 @@ __device__ __forceinline__ void barrier(int name, int threads) {
   asm volatile("barrier.sync %0, %1;" ::"r"(name), "r"(threads) : "memory");
 }
 
+// The same barrier; true in all threads if `value` is true in all of them.
+__device__ __forceinline__ bool barrier_and(int name, int threads, bool value) {
+  int all;
+  asm volatile(
+      "{ .reg .pred mine, every; setp.ne.s32 mine, %3, 0; barrier.red.and.pred every, %1, %2, mine; "
+      "selp.s32 %0, 1, 0, every; }"
+      : "=r"(all)
+      : "r"(name), "r"(threads), "r"(static_cast<int>(value))
+      : "memory");
+  return all != 0;
+}
+
 __device__ __forceinline__ std::uint64_t nanoseconds() {
   std::uint64_t value;
   asm volatile("mov.u64 %0, %globaltimer;" : "=l"(value));

@@ -17,7 +17,7 @@
 // (release), and a slot is written again only after its acknowledgement was seen (acquire). Step t of a role
 // needs only steps <= t of other roles and acknowledgements of steps <= t - kSlots, and a role of level k
 // only roles of levels < k in step t: so the smallest unfinished (step, level) can always proceed, with any
-// set of whole channels resident.
+// prefix of whole channels resident.
 //
 // Bytes per rank: (ranks-1) shards in all; of these (islands-1) shards leave the island of an even split.
 #pragma once

@@ -243,7 +243,6 @@ TEST(RankFacts, TheDigestCoversWhatRanksMustShare) {
   EXPECT_TRUE(changed([](Settings& s) { s.islands = "0|1"; }));
   EXPECT_TRUE(changed([](Settings& s) { s.ops = "sum"; }));
   EXPECT_TRUE(changed([](Settings& s) { s.slab_mib = 9; }));
-  EXPECT_TRUE(changed([](Settings& s) { s.verify = 9; }));
   EXPECT_TRUE(changed([](Settings& s) { s.force = true; }));
   EXPECT_FALSE(changed([](Settings& s) { s.debug = "TRACE"; }));
   EXPECT_FALSE(changed([](Settings& s) { s.stats_file = "x"; }));
