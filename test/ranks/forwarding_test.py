@@ -1,0 +1,85 @@
+"""When NCCL must serve a communicator: all ranks forward at once, for the same reason, and the results are right.
+
+usage: forwarding_test.py SCENARIO
+"""
+import sys
+
+from job import SUITE, Job, LoneRanks
+from tap import run
+
+RANKS = 4
+# Nothing may wait for this; a job that took so long has waited.
+LONG = {"SETUP_TIMEOUT": "100000"}
+QUIET = {"NCCL_SLAB_DEBUG": "", "NCCL_SLAB_DEBUG_FILE": ""}
+SHAPES = ("--case", "shapes,in_place,average,graph_mixed,groups")
+# Settings that ranks must share, with a value that is not the default.
+SHARED = {"ALGO": "flat", "TRANSPORT": "host", "ISLANDS": "0,1|2,3", "OPS": "sum", "SLAB_MIB": "4", "FORCE": "1"}
+FAULTS = {"dropped": "fault drop 1->0", "mirrored": "fault mirror 1->0"}
+
+
+def differing(job, ranks, reason, silent=()):
+    """What differs from: every rank (but the silent ones, which count nothing) forwards every call for that reason alone."""
+    problems = job.problems()
+    if any(job.slab_calls(ranks)):
+        problems.append(f"the slab took calls: {job.slab_calls(ranks)}")
+    for rank in set(range(ranks)) - set(silent):
+        if not job.forwarded(ranks, rank, reason):
+            problems.append(f"rank {rank} forwarded nothing for {reason}")
+    if job.reasons(ranks) - {reason}:
+        problems.append(f"reasons: {sorted(job.reasons(ranks))}")
+    if job.stderr:
+        problems.append(f"on stderr: {job.stderr[:2000]}")
+    if job.seconds > 60:
+        problems.append(f"took {job.seconds:.0f} s")
+    return problems
+
+
+def odd_ranks(report):
+    """One rank that is not like the others; ranks start one by one, so that each has its own environment."""
+    job = LoneRanks(RANKS, settings=LONG, odd={1: {"NCCL_SLAB_ENABLE": "0"}})
+    report.check("one rank is switched off", differing(job, RANKS, "missing_rank", silent=[1]))
+    job = LoneRanks(RANKS, settings=LONG, odd={2: {"LD_PRELOAD": ""}})
+    report.check("one rank runs without the preload", differing(job, RANKS, "missing_rank", silent=[2]))
+    job = LoneRanks(RANKS, settings={"ENABLE": "0"})
+    report.check("all ranks are switched off", job.problems() + [f"counted: {job.statistics}"] * bool(job.statistics))
+    for setting, value in SHARED.items():
+        job = LoneRanks(RANKS, settings=LONG, odd={3: {f"NCCL_SLAB_{setting}": value}})
+        report.check(f"one rank has another {setting}", differing(job, RANKS, "settings_differ"))
+
+
+def devices(report):
+    job = Job(SUITE, "--ranks", 2, "--same-device", *SHAPES, settings=LONG)
+    report.check("two ranks on one device", differing(job, 2, "same_gpu"))
+    job = Job(SUITE, "--ranks", 10, "--same-device", "--case", "shapes", settings=LONG, variables=QUIET)
+    report.check("more ranks than the slab supports, without noise", differing(job, 10, "too_many_ranks"))
+    job = Job(SUITE, "--ranks", RANKS, *SHAPES, settings=LONG,
+              variables={"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"})
+    report.check("NCCL's settings leave no way", differing(job, RANKS, "no_transport"))
+
+
+def faults(report):
+    """Machines whose peer access lies, or fails on one rank: found before first use, and the log says where."""
+    for name, fault in FAULTS.items():
+        job = Job(SUITE, "--ranks", RANKS, *SHAPES, faults=fault, settings={"SETUP_TIMEOUT": "3000"})
+        missing = [] if "rank 0 sees a wrong sum" in job.log or "did not answer" in job.log else [job.log[:2000]]
+        report.check(f"writes from 1 to 0 are {name}", differing(job, RANKS, "self_test_failed") + missing)
+    job = Job(SUITE, "--ranks", RANKS, *SHAPES, faults="fault ipc-open 1->0 code=205", settings=LONG)
+    named = [] if "rank 1 cannot map the slab of rank 0" in job.log else [job.log[-2000:]]
+    report.check("one rank cannot open another's memory", differing(job, RANKS, "setup_failed") + named)
+    job = Job(SUITE, "--ranks", RANKS, "--threads", *SHAPES, faults="fault peer-enable 2->3 code=711", settings=LONG)
+    report.check("too many peers, ranks as threads", differing(job, RANKS, "setup_failed"))
+
+
+def limits(report):
+    job = Job(SUITE, "--ranks", RANKS, *SHAPES, settings={"SETUP_TIMEOUT": "1"})
+    slow = job.reasons(RANKS) <= {"setup_timeout", "missing_rank", "setup_failed", "self_test_failed"}
+    report.check("one millisecond for the set-up", job.problems() + ([] if slow else [f"{job.reasons(RANKS)}"]))
+    job = Job(SUITE, "--ranks", RANKS, "--case", "average,premulsum", settings={**LONG, "OPS": "sum"})
+    report.check("operations that a setting leaves to NCCL",
+                 job.problems() + ([] if job.reasons(RANKS) == {"operation_setting", "datatype"} else [str(job.statistics)]))
+
+
+SCENARIOS = {"odd ranks": odd_ranks, "devices": devices, "faults": faults, "limits": limits}
+
+if __name__ == "__main__":
+    sys.exit(run(SCENARIOS))

@@ -1,0 +1,120 @@
+"""Jobs: NCCL programs that know nothing of us, under the preload on an emulated machine, and what is left behind: their
+output, the library's statistics and log, and the bytes that went over the links.
+
+Meson says in the environment where the preload (RANKS_PRELOAD) and the programs (RANKS_SUITE, RANKS_TABLE, RANKS_LONE) are.
+"""
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import tempfile
+import time
+
+SUITE, TABLE, LONE = (os.environ[f"RANKS_{name}"] for name in ("SUITE", "TABLE", "LONE"))
+REPEAT = int(os.environ.get("NCCL_SLAB_TEST_REPEAT", "1"))  # more in tools/test --full
+LIMIT = 120 * REPEAT  # seconds, for one job
+COUNTED_DEVICES = 32  # rows and columns of the machine's counters, after one for host memory
+
+
+class Job:
+    """One job, run to its end. `settings` are the library's, without NCCL_SLAB_; variables are any others."""
+
+    def __init__(self, *command, machine="8-4+4", faults="", settings=None, variables=None):
+        with tempfile.TemporaryDirectory(prefix="nccl-slab-ranks-") as folder:
+            self.folder = pathlib.Path(folder)
+            self.environment = {**os.environ, "NCCL_SLAB_MACHINE": machine, "NCCL_SLAB_MACHINE_FAULTS": faults,
+                                "NCCL_SLAB_MACHINE_STATE": str(self.folder / "links"),
+                                "NCCL_SLAB_STATS_FILE": str(self.folder / "statistics.%p"),
+                                "NCCL_SLAB_DEBUG_FILE": str(self.folder / "log"), "NCCL_SLAB_DEBUG": "INFO",
+                                "LD_PRELOAD": os.environ["RANKS_PRELOAD"], **(variables or {}),
+                                **{f"NCCL_SLAB_{name}": value for name, value in (settings or {}).items()}}
+            start = time.monotonic()
+            self.run([str(word).replace("FOLDER", folder) for word in command])
+            self.seconds = time.monotonic() - start
+            self.statistics = [each for path in sorted(self.folder.glob("statistics.*"))
+                               for each in json.loads(path.read_text())]
+            self.links = self.read_links()
+            self.log = self.read("log")
+            self.report = json.loads(self.read("report") or "{}")
+
+    def run(self, command):
+        process = subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        self.status, self.stdout, self.stderr = end_of(process)
+
+    def read(self, name):
+        path = self.folder / name
+        return path.read_text() if path.exists() else ""
+
+    def read_links(self):
+        """bytes[from][to] between devices; row and column -1 are host memory."""
+        side = COUNTED_DEVICES + 1
+        path = self.folder / "links"
+        numbers = struct.unpack_from(f"<{1 + side * side}Q", path.read_bytes())[1:] if path.exists() else [0] * side * side
+        rows = [numbers[row * side : (row + 1) * side] for row in range(side)]
+        return [list(row[1:]) + [row[0]] for row in rows[1:] + rows[:1]]
+
+    def crossed(self, groups):
+        """Bytes that went from a device to one of another group; groups: a list of lists of devices."""
+        group_of = {device: number for number, group in enumerate(groups) for device in group}
+        return sum(self.links[source][target] for source in group_of for target in group_of
+                   if group_of[source] != group_of[target])
+
+    def output(self):
+        return f"exit status {self.status}\n{self.stdout[-3000:]}\n{self.stderr[-3000:]}\n{self.log[-3000:]}"
+
+    def problems(self):
+        return [] if self.status == 0 else [self.output()]
+
+    def reasons(self, of_ranks):
+        """Why calls of communicators with so many ranks were forwarded: a set of words."""
+        return {word for each in self.statistics if each["nranks"] == of_ranks for word in each["forward"]}
+
+    def algorithms(self):
+        return {word for each in self.statistics for word in each["algorithms"]}
+
+    def slab_calls(self, of_ranks):
+        """Calls that the slab took, of each rank, over all communicators with so many ranks."""
+        calls = [0] * of_ranks
+        for each in self.statistics:
+            if each["nranks"] == of_ranks:
+                calls[each["rank"]] += each["slab"]["calls"]
+        return calls
+
+    def forwarded(self, of_ranks, rank, reason):
+        return sum(each["forward"].get(reason, {"calls": 0})["calls"] for each in self.statistics
+                   if each["nranks"] == of_ranks and each["rank"] == rank)
+
+
+class LoneRanks(Job):
+    """A job whose ranks are started one by one (test/programs/lone_rank). `odd` gives some ranks variables of their own."""
+
+    def __init__(self, ranks, *arguments, odd=None, **how):
+        self.ranks, self.odd = ranks, odd or {}
+        super().__init__(LONE, "--ranks", ranks, "--id", "FOLDER/id", *arguments, **how)
+
+    def run(self, command):
+        processes = [subprocess.Popen([*command, "--rank", str(rank)], env={**self.environment, **self.odd.get(rank, {})},
+                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                     for rank in range(self.ranks)]
+        ends = [end_of(process) for process in processes]
+        self.statuses = [status for status, _, _ in ends]
+        self.status = next((status for status in self.statuses if status), 0)
+        self.stdout = "".join(stdout for _, stdout, _ in ends)
+        self.stderr = "".join(stderr for _, _, stderr in ends)
+
+    def bits(self):
+        """Digests of the results, by rank."""
+        words = [line.split() for line in self.stdout.splitlines() if ": bits " in line]
+        return {int(line[1].rstrip(":")): line[3] for line in words}
+
+
+def end_of(process):
+    try:
+        stdout, stderr = process.communicate(timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        stdout, stderr = process.communicate()
+        stderr += f"\nno end after {LIMIT} s"
+    return process.returncode, stdout, stderr
