@@ -1,0 +1,135 @@
+// The plan of a call: what every algorithm setting yields, and bounds that must hold for any size.
+#include "call/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <tuple>
+
+#include "kernels/program_builder.h"
+
+namespace nccl_slab::call {
+namespace {
+
+using comm::PlanFacts;
+using comm::TreeKind;
+using kernels::Kernel;
+using kernels::Scaling;
+
+constexpr int kNested = static_cast<int>(TreeKind::kNested);
+constexpr std::uint64_t kLarge = 64 << 20;
+
+// Facts as eight ranks on two sockets have them, or with pairs under switches too.
+PlanFacts facts_of(int ranks = 8, bool islands = true, bool nested = false) {
+  PlanFacts facts;
+  facts.ranks = ranks;
+  facts.small_packs = kernels::make_layout(8 << 20, ranks).small_packs;
+  facts.longest_chunk = {1000, islands ? 600u : 0u, nested ? 400u : 0u};
+  return facts;
+}
+
+Plan plan_of(const PlanFacts& facts, std::uint64_t bytes, const std::string& algorithm = "auto") {
+  return make_plan(facts, bytes, Scaling::kNone, algorithm);
+}
+
+std::uint64_t small_bytes(const PlanFacts& facts) {
+  return static_cast<std::uint64_t>(facts.small_packs) * kernels::kPackBytes;
+}
+
+TEST(Plan, AutoTakesTheDeepestTreeThatExists) {
+  EXPECT_EQ(plan_of(facts_of(8, false), kLarge).tree, TreeKind::kFlat);
+  EXPECT_EQ(plan_of(facts_of(8, true), kLarge).tree, TreeKind::kIslands);
+  EXPECT_EQ(plan_of(facts_of(8, true, true), kLarge).tree, TreeKind::kNested);
+}
+
+TEST(Plan, AutoTakesSmallMailboxesWhileTheShardFits) {
+  const PlanFacts facts = facts_of();
+  EXPECT_EQ(plan_of(facts, 1).kernel, Kernel::kFlatSmall);
+  EXPECT_EQ(plan_of(facts, small_bytes(facts)).kernel, Kernel::kFlatSmall);
+  EXPECT_EQ(plan_of(facts, small_bytes(facts) + 1).kernel, Kernel::kTree);
+}
+
+TEST(Plan, FactorsOfEveryRankTravelInTreesOnly) {
+  EXPECT_EQ(make_plan(facts_of(), 64, Scaling::kPerRank, "auto").kernel, Kernel::kTree);
+  EXPECT_EQ(make_plan(facts_of(), 64, Scaling::kPerRank, "flat_small").kernel, Kernel::kTree);
+  EXPECT_EQ(make_plan(facts_of(), 64, Scaling::kUniform, "auto").kernel, Kernel::kFlatSmall);
+}
+
+TEST(Plan, HostMemoryIsPolledForShortShardsOnly) {
+  PlanFacts facts = facts_of();
+  facts.host_memory = true;
+  EXPECT_EQ(plan_of(facts, 16).kernel, Kernel::kFlatSmall);
+  EXPECT_EQ(plan_of(facts, small_bytes(facts)).kernel, Kernel::kTree);
+  EXPECT_EQ(plan_of(facts, small_bytes(facts), "flat_small").kernel, Kernel::kFlatSmall);
+}
+
+TEST(Plan, ForcedAlgorithmsAreTakenWhereTheyFit) {
+  const PlanFacts facts = facts_of(8, true, true);
+  for (const std::uint64_t bytes : {std::uint64_t{16}, kLarge}) {
+    EXPECT_EQ(plan_of(facts, bytes, "flat").algorithm(), 1);
+    EXPECT_EQ(plan_of(facts, bytes, "islands").algorithm(), 2);
+    EXPECT_EQ(plan_of(facts, bytes, "nested").algorithm(), 3);
+  }
+  EXPECT_EQ(plan_of(facts, 16, "flat_small").algorithm(), 0);
+}
+
+TEST(Plan, ForcedAlgorithmsThatDoNotFitCountAsAuto) {
+  const PlanFacts flat = facts_of(3, false);
+  for (const char* algorithm : {"islands", "nested", "a word that is none"}) {
+    EXPECT_EQ(plan_of(flat, kLarge, algorithm).algorithm(), plan_of(flat, kLarge).algorithm()) << algorithm;
+    EXPECT_EQ(plan_of(flat, 16, algorithm).algorithm(), plan_of(flat, 16).algorithm()) << algorithm;
+  }
+  EXPECT_EQ(plan_of(facts_of(), kLarge, "flat_small").algorithm(), 2);
+}
+
+// Everything that a launch relies on, over sizes around every power of two and every combination of facts.
+class PlanBounds : public testing::TestWithParam<std::tuple<int, int, bool>> {
+ protected:
+  PlanFacts facts() const {
+    const auto [ranks, depth, host_memory] = GetParam();
+    PlanFacts facts = facts_of(ranks, depth >= 1, depth >= 2);
+    facts.host_memory = host_memory;
+    return facts;
+  }
+};
+
+void expect_launchable(const PlanFacts& facts, const Plan& plan, std::uint64_t bytes) {
+  ASSERT_GE(plan.units, 1);
+  if (plan.kernel == Kernel::kFlatSmall) {
+    ASSERT_LE(bytes, small_bytes(facts));
+    ASSERT_LE(plan.units, 16);
+    return;
+  }
+  const std::uint32_t longest = facts.longest_chunk[static_cast<int>(plan.tree)];
+  ASSERT_GE(plan.chunk_packs, 1u);
+  ASSERT_LE(plan.chunk_packs, longest);
+  ASSERT_LE(plan.units, kernels::kMaxChannels);
+}
+
+TEST_P(PlanBounds, EveryPlanCanBeLaunched) {
+  for (const char* algorithm : {"auto", "flat_small", "flat", "islands", "nested"})
+    for (const Scaling scaling : {Scaling::kNone, Scaling::kUniform, Scaling::kPerRank})
+      for (int power = 0; power <= 36; ++power)
+        for (const std::int64_t more : {-1, 0, 1, 17}) {
+          const std::int64_t bytes = (std::int64_t{1} << power) + more;
+          if (bytes < 1) continue;
+          SCOPED_TRACE(std::string(algorithm) + ", bytes " + std::to_string(bytes));
+          expect_launchable(facts(), make_plan(facts(), bytes, scaling, algorithm), bytes);
+          if (HasFatalFailure()) return;
+        }
+}
+
+INSTANTIATE_TEST_SUITE_P(Facts, PlanBounds,
+                         testing::Combine(testing::Values(2, 3, 5, 8), testing::Values(0, 1, 2),
+                                          testing::Bool()));
+
+TEST(Plan, ATinyTreeStillMovesWholePacks) {
+  PlanFacts facts = facts_of();
+  facts.small_packs = 0;
+  facts.longest_chunk[kNested] = 1;
+  const Plan plan = plan_of(facts, kLarge);
+  EXPECT_EQ(plan.tree, TreeKind::kNested);
+  EXPECT_EQ(plan.chunk_packs, 1u);
+}
+
+}  // namespace
+}  // namespace nccl_slab::call
