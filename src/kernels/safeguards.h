@@ -1,5 +1,6 @@
 // Safeguards: the steps of the protocol that a negative control leaves out. Each is on in every product; a
-// test compiles the kernels with one of the macros and must then see damage (test/kernels/safeguards_test.cc).
+// test compiles the kernels with one of the macros and must then see damage
+// (test/kernels/safeguards_test.cc).
 #pragma once
 
 namespace nccl_slab::kernels {

@@ -1,13 +1,14 @@
-"""Steps without any NCCL: the kernels on the GPU, once per number of ranks, algorithm and transport."""
+"""Steps for the kernels on the GPU, once per number of ranks, algorithm and transport."""
 
 import os
+import pathlib
 import shutil
 
+import slab_statistics
 from environment import Environment
 from places import ROOT, Places
-from step import Step
+from step import Check, Step
 
-ALGORITHMS = ("flat", "islands")
 TRANSPORTS = ("peer", "host")
 
 
@@ -15,45 +16,54 @@ def build() -> Step:
     return Step("build", [str(ROOT / "tools" / "build"), "cuda"], limit_s=580)
 
 
-def unit_tests(places: Places) -> list[Step]:
-    """GoogleTest programs of the cuda build that need a GPU and no arguments."""
-    names = ("gpu_kernels",)
-    return [
-        Step(f"kernels/{name}", [str(found)], limit_s=60) for name in names if (found := places.built(name))
-    ]
-
-
 def rank_suite(places: Places, environment: Environment, ranks: tuple[int, ...]) -> list[Step]:
-    program = places.built("gpu_rank_suite")
+    """Every algorithm over every transport in all data types, below NCCL: the self-checking table must be right and
+    the statistics must show that the forced algorithm did the work."""
+    program = places.built("reduce_scatter_table")
+    one_gpu = environment.devices == 1
     steps = []
-    for count in ranks:
-        for algorithm in ALGORITHMS:
+    for count in ranks if one_gpu else [n for n in ranks if n <= environment.devices]:
+        for algorithm, islands in _algorithms(count):
             for transport in TRANSPORTS:
-                command = [str(program), "--ranks", str(count), "--algo", algorithm, "--transport", transport]
+                settings = {"algo": algorithm} | ({"islands": islands} if islands else {})
+                slab = environment.preload(places.preload(), transport, **settings)
                 steps.append(
                     Step(
                         f"kernels/ranks n={count} {algorithm} {transport}",
-                        command,
+                        [str(program), "--ranks", str(count), *(["--same-device"] if one_gpu else [])],
                         limit_s=60,
-                        variables=environment.nccl(),
-                        missing="" if program else "gpu_rank_suite is not built",
+                        variables=environment.given_nccl(count) | slab,
+                        check=_worked(algorithm, transport),
+                        missing=places.missing_for_nccl(program, "reduce_scatter_table"),
                     )
                 )
     return steps
 
 
+def _algorithms(ranks: int) -> list[tuple[str, str]]:
+    """With the islands that they need."""
+    flat = [("flat", ""), ("flat_small", "")]
+    if ranks != 8:
+        return flat
+    return [*flat, ("islands", "0,1,2,3|4,5,6,7"), ("nested", "(0,1|2,3)|(4,5|6,7)")]
+
+
+def _worked(algorithm: str, transport: str) -> Check:
+    def check(folder: pathlib.Path, _: str) -> list[str]:
+        found = slab_statistics.complaints(folder, 1) + slab_statistics.mailbox_complaints(folder, transport)
+        if algorithm not in slab_statistics.read(folder).algorithms:
+            found.append(f"{algorithm} did not work")
+        return found
+
+    return check
+
+
 def sanitizer(places: Places, environment: Environment) -> list[Step]:
-    """Ranks as threads of one process, on the engine alone and below NCCL. The tool runs beside MPS: a checked
-    client must not share a server with others."""
-    alone, suite = places.built("gpu_rank_suite"), places.built("rank_suite")
+    """Ranks as threads of one process below NCCL. The tool runs beside MPS: a checked client must not share a server
+    with others."""
+    suite = places.built("rank_suite")
     below = environment.given_nccl(2) | environment.preload(places.preload())
     return [
-        _checked(
-            "kernels",
-            f"{alone} --ranks 2 --threads --small",
-            {},
-            "" if alone else "gpu_rank_suite is not built",
-        ),
         _checked(
             "rank suite",
             f"{suite} --ranks 2 --threads --same-device --case shapes,in_place --repeat 2",

@@ -14,6 +14,13 @@ PROGRAMS = {
     "reduce_scatter_table": frozenset(),
 }
 TRANSPORTS = ("peer", "host")
+# Not `collectives`: a libnccl that was built to compare reduce-scatter may lack the others' kernels for some types.
+CASES = ",".join(
+    "shapes large empty in_place operations average premulsum arguments same_bits skewed_calls graph_mixed"
+    " first_in_capture graph_two_streams stream_kinds two_streams destroyed_streams groups large_group group_error"
+    " group_streams communicators split split_no_colour one_rank shrink init_all non_blocking finalize"
+    " destroy_behind_replay abort_waiting".split()
+)
 
 
 def own_programs(places: Places, environment: Environment, ranks: tuple[int, ...]) -> list[Step]:
@@ -33,7 +40,8 @@ def _program(
 ) -> list[Step]:
     program = places.built(name)
     missing = places.missing_for_nccl(program, name)
-    command = [str(program), "--ranks", str(ranks), "--limit", "80", *options]
+    cases = ["--case", CASES] if name == "rank_suite" else []
+    command = [str(program), "--ranks", str(ranks), "--limit", "80", *options, *cases]
     plain = environment.given_nccl(ranks)
     label = f"programs/{name} n={ranks}" + (" threads" if "--threads" in options else "")
     steps = [Step(f"{label} plain", command, 90, plain, missing=missing)]

@@ -18,6 +18,7 @@ class Taken:
     slab_bytes: int = 0
     forwarded: dict[str, int] = dataclasses.field(default_factory=dict)
     processes: int = 0
+    algorithms: set[str] = dataclasses.field(default_factory=set)
 
 
 def read(folder: pathlib.Path) -> Taken:
@@ -27,6 +28,7 @@ def read(folder: pathlib.Path) -> Taken:
         taken.processes += bool(communicators)
         for communicator in communicators:
             slab = communicator.get("slab", {})
+            taken.algorithms |= set(communicator.get("algorithms", {}))
             taken.slab_calls += slab.get("calls", 0)
             taken.slab_bytes += slab.get("bytes", 0)
             for reason, forwarded in communicator.get("forward", {}).items():

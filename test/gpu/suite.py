@@ -75,7 +75,6 @@ def plan(arguments: argparse.Namespace, places: Places) -> list[Step]:
     environment = Environment(places, devices)
     quick = arguments.quick
     return [
-        *plan_kernels.unit_tests(places),
         *plan_kernels.rank_suite(places, environment, (2, 4) if quick else (2, 3, 4, 5, 8)),
         *plan_programs.own_programs(places, environment, (4,) if quick else (2, 4, 8)),
         *plan_programs.default_verdict(places, environment),
