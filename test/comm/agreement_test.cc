@@ -1,0 +1,124 @@
+// What the ranks conclude from each other's facts: transports, islands, and when they do not conclude at all.
+#include "comm/agreement.h"
+
+#include <gtest/gtest.h>
+
+#include "base/settings.h"
+#include "facts.h"
+#include "topology/island_text.h"
+
+namespace nccl_slab::comm {
+namespace {
+
+using topology::Answer;
+using topology::PathClass;
+using topology::RankFacts;
+
+Settings default_settings() {
+  std::vector<std::string> complaints;
+  return parse_settings([](const char*) -> const char* { return nullptr; }, &complaints);
+}
+
+Settings with_transport(const std::string& transport) {
+  Settings settings = default_settings();
+  settings.transport = transport;
+  return settings;
+}
+
+Settings with_islands(const std::string& islands) {
+  Settings settings = default_settings();
+  settings.islands = islands;
+  return settings;
+}
+
+// Ranks below `first` on one socket, the others on another one.
+std::vector<RankFacts> on_two_sockets(int nranks, int first) {
+  std::vector<RankFacts> all = good_facts(nranks);
+  for (int a = 0; a < nranks; ++a)
+    for (int b = 0; b < nranks; ++b)
+      if ((a < first) != (b < first)) all[a].peers[b].path = PathClass::kSys;
+  return all;
+}
+
+bool all_transports_are(const Agreement& agreement, Transport transport) {
+  for (std::size_t from = 0; from < agreement.facts.size(); ++from)
+    for (std::size_t to = 0; to < agreement.facts.size(); ++to)
+      if (from != to && agreement.transport(static_cast<int>(from), static_cast<int>(to)) != transport)
+        return false;
+  return true;
+}
+
+TEST(Agreement, PeerMemoryUnlessItIsDeniedOrUnwanted) {
+  EXPECT_TRUE(all_transports_are(conclude(good_facts(4), with_transport("auto")), Transport::kPeer));
+  EXPECT_TRUE(all_transports_are(conclude(good_facts(4), with_transport("peer")), Transport::kPeer));
+  EXPECT_TRUE(all_transports_are(conclude(good_facts(4), with_transport("host")), Transport::kHost));
+}
+
+TEST(Agreement, OneDirectionWithoutPeerAccessGoesThroughHostMemory) {
+  std::vector<RankFacts> all = good_facts(3);
+  all[1].peers[2].peer_access = Answer::kNo;
+  const Agreement agreement = conclude(all, with_transport("auto"));
+  ASSERT_TRUE(agreement.verdict.use());
+  for (int from = 0; from < 3; ++from)
+    for (int to = 0; to < 3; ++to)
+      if (from != to) {
+        EXPECT_EQ(agreement.transport(from, to), from == 1 && to == 2 ? Transport::kHost : Transport::kPeer)
+            << from << " to " << to;
+      }
+}
+
+TEST(Agreement, ATransportThatAPairCannotUseIsLeftToTheOther) {
+  std::vector<RankFacts> no_peers = good_facts(2), no_host = good_facts(2);
+  for (auto& facts : no_peers) facts.p2p_disabled = true;
+  for (auto& facts : no_host) facts.shm_disabled = true;
+  EXPECT_TRUE(all_transports_are(conclude(no_peers, with_transport("peer")), Transport::kHost));
+  EXPECT_TRUE(all_transports_are(conclude(no_host, with_transport("host")), Transport::kPeer));
+}
+
+TEST(Agreement, UnknownPeerAccessIsTried) {
+  std::vector<RankFacts> all = good_facts(2);
+  for (auto& facts : all)
+    for (auto& way : facts.peers) way = {};
+  EXPECT_TRUE(all_transports_are(conclude(all, with_transport("auto")), Transport::kPeer));
+}
+
+TEST(Agreement, IslandsComeFromTheMachineOrTheSetting) {
+  const std::vector<RankFacts> all = on_two_sockets(5, 2);
+  EXPECT_EQ(topology::island_text(conclude(all, default_settings()).tree), "0,1|2,3,4");
+  EXPECT_EQ(topology::island_text(conclude(all, with_islands("4,0,2|3,1")).tree), "0,2,4|1,3");
+  EXPECT_EQ(topology::island_text(conclude(all, with_islands("0,1,2,3,4")).tree), "0,1,2,3,4");
+}
+
+TEST(Agreement, ASettingForAnotherNumberOfRanksCountsAsNone) {
+  const std::vector<RankFacts> all = on_two_sockets(4, 2);
+  EXPECT_EQ(topology::island_text(conclude(all, with_islands("0,1,2|3,4,5")).tree), "0,1|2,3");
+  EXPECT_EQ(topology::island_text(conclude(all, with_islands("nonsense")).tree), "0,1|2,3");
+}
+
+TEST(Agreement, EveryRankConcludesTheSame) {
+  const std::vector<RankFacts> all = on_two_sockets(8, 3);
+  const Agreement one = conclude(all, default_settings()), other = conclude(all, default_settings());
+  EXPECT_EQ(one.verdict, other.verdict);
+  EXPECT_EQ(one.transports, other.transports);
+  EXPECT_EQ(topology::island_text(one.tree), topology::island_text(other.tree));
+}
+
+TEST(Agreement, ARefusalConcludesNothingElse) {
+  std::vector<RankFacts> all = good_facts(4);
+  topology::set_text(all[2].uuid, "GPU-0");
+  const Agreement refused = conclude(all, default_settings());
+  EXPECT_EQ(refused.verdict.reason, Reason::same_gpu);
+  EXPECT_TRUE(refused.transports.empty());
+}
+
+TEST(Agreement, ForceOverridesSharedGpusOnAllRanksOnly) {
+  std::vector<RankFacts> all = good_facts(4);
+  topology::set_text(all[2].uuid, "GPU-0");
+  for (auto& facts : all) facts.force = true;
+  EXPECT_TRUE(all_transports_are(conclude(all, default_settings()), Transport::kPeer));
+  all[3].force = false;
+  EXPECT_EQ(conclude(all, default_settings()).verdict.reason, Reason::settings_differ);
+}
+
+}  // namespace
+}  // namespace nccl_slab::comm
