@@ -28,7 +28,6 @@ namespace nccl_slab {
   ROW(operation, "the operation is none of sum, avg and pre-multiplied sum")                     \
   ROW(operation_setting, "NCCL_SLAB_OPS leaves this operation to NCCL")                          \
   ROW(empty, "the call moves no data")                                                           \
-  ROW(launch_blocking, "CUDA_LAUNCH_BLOCKING=1 with several ranks in one process")               \
   ROW(ended, "the communicator was finalized, aborted or revoked")
 
 enum class Reason : std::uint32_t {
