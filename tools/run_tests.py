@@ -16,7 +16,11 @@ import targets
 from tally import Tally
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SANITIZERS = {"asan": "address,undefined", "tsan": "thread"}
+# Not enum: callers of a C interface may pass any number, and the tests do.
+SANITIZERS = {
+    "asan": ["-Db_sanitize=address,undefined", "-Dcpp_args=-fno-sanitize=enum"],
+    "tsan": ["-Db_sanitize=thread"],
+}
 QUICK_ARCHS = "80,90"
 STEP_LIMIT = 3600  # seconds; a step that takes longer has hung
 
@@ -80,7 +84,7 @@ def step_demo(tally, arguments):
 
 def step_sanitizer(name):
     def step(tally, arguments):
-        good = run("tools/configure", f"build/{name}", f"-Db_sanitize={SANITIZERS[name]}", "-Db_lundef=false")
+        good = run("tools/configure", f"build/{name}", *SANITIZERS[name], "-Db_lundef=false")
         tally.add(f"{name}: configure", good)
         if good:
             environment = {"NCCL_SLAB_TEST_SANITIZER": name, **arguments.environment}
