@@ -59,14 +59,15 @@ def _worked(algorithm: str, transport: str) -> Check:
 
 
 def sanitizer(places: Places, environment: Environment) -> list[Step]:
-    """Ranks as threads of one process below NCCL. The tool runs beside MPS: a checked client must not share a server
-    with others."""
+    """Two rank processes below NCCL, beside MPS: a checked client must not share a server with others. (Ranks as
+    threads on one GPU would wait for each other in any cudaFree of the program.)"""
     suite = places.built("rank_suite")
     below = environment.given_nccl(2) | environment.preload(places.preload())
+    device = ["--same-device"] if environment.devices == 1 else []
     return [
         _checked(
             "rank suite",
-            f"{suite} --ranks 2 --threads --same-device --case shapes,in_place --repeat 2",
+            " ".join([str(suite), "--ranks", "2", *device, "--case", "shapes", "--repeat", "1"]),
             below,
             places.missing_for_nccl(suite, "rank_suite"),
         ),
@@ -75,7 +76,7 @@ def sanitizer(places: Places, environment: Environment) -> list[Step]:
 
 def _checked(name: str, command: str, variables: dict[str, str], missing: str) -> Step:
     tool = shutil.which("compute-sanitizer", path=f"{os.environ.get('PATH', '')}:/usr/local/cuda/bin")
-    options = "--tool memcheck --error-exitcode 9 --leak-check no"
+    options = "--tool memcheck --target-processes all --error-exitcode 9 --leak-check no"
     missing = missing or ("" if tool else "no compute-sanitizer")
     words = [str(tool), *options.split(), *command.split()]
     return Step(f"sanitizer/memcheck {name}", words, 120, variables, missing=missing, own_gpu_access=True)

@@ -24,7 +24,7 @@ CASES = ",".join(
 
 
 def own_programs(places: Places, environment: Environment, ranks: tuple[int, ...]) -> list[Step]:
-    """Ranks all on one GPU, or one on each; once as threads of one process."""
+    """Ranks all on one GPU, or one on each, and then once as threads of one process."""
     one_gpu = environment.devices == 1
     options = ["--same-device"] if one_gpu else []
     fitting = [count for count in ranks if one_gpu or count <= environment.devices]
@@ -32,7 +32,8 @@ def own_programs(places: Places, environment: Environment, ranks: tuple[int, ...
     for name in PROGRAMS:
         for count in fitting:
             steps += _program(places, environment, name, count, options)
-    return steps + _program(places, environment, "rank_suite", fitting[0], [*options, "--threads"])
+    # On one GPU any cudaFree of one rank waits for the kernel of another, which waits for the first.
+    return steps if one_gpu else steps + _program(places, environment, "rank_suite", fitting[0], ["--threads"])
 
 
 def _program(
