@@ -178,8 +178,13 @@ TEST_F(Calls, ARefusedCallIsNcclsAndIsCounted) {
   EXPECT_EQ(reduce_scatter(comm), ncclSuccess);
   EXPECT_EQ(engine(), "forward same_gpu;");
   EXPECT_EQ(real(), "a:ncclCommGetAsyncError;a:ncclReduceScatter;");
+}
+
+// A pointer is one rank's own: a decision that followed it would leave the other ranks waiting.
+TEST_F(Calls, ANullBufferDoesNotSteerTheVerdict) {
+  const ncclComm_t comm = made();
   EXPECT_EQ(ncclReduceScatter(nullptr, buffer, 8, ncclFloat32, ncclSum, comm, nullptr), ncclSuccess);
-  EXPECT_EQ(engine(), "forward argument;");
+  EXPECT_EQ(engine(), "launch 8;");
 }
 
 TEST_F(Calls, NothingOfAGroupStartsBeforeItsOutermostEnd) {
