@@ -35,7 +35,8 @@ void nccl_slab_emulated_yield(void);
 
 // To be called by kernels for every store that may leave the device: copies, counts the bytes for the
 // directed pair (running device -> device that owns destination; host memory counts as the pair device ->
-// host) and applies the faults of the machine description. Not atomic; no ordering.
+// host) and applies the faults of the machine description. Eight aligned bytes are one atomic word that
+// releases what was stored before; anything else is neither atomic nor ordered.
 void nccl_slab_emulated_store(void* destination, const void* source, size_t bytes);
 
 // Bytes stored so far from one device to another since the machine was started, by kernels and by copies;

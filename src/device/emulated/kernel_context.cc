@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <thread>
@@ -55,6 +57,24 @@ void run_block(const KernelCall& call, const nccl_slab_emulated_block& place) {
   call.kernel->body(&place, call.argument());
 }
 
+namespace {
+
+// A word that is polled while it is written arrives whole, and what was stored before is visible with it.
+void write(void* destination, const void* source, std::size_t bytes) {
+  std::uint64_t word = 0;
+  const bool is_word =
+      bytes == sizeof(word) && reinterpret_cast<std::uintptr_t>(destination) % sizeof(word) == 0;
+  if (!is_word) {
+    std::memmove(destination, source, bytes);
+    return;
+  }
+  std::memcpy(&word, source, sizeof(word));
+  std::atomic_ref<std::uint64_t>(*static_cast<std::uint64_t*>(destination))
+      .store(word, std::memory_order_release);
+}
+
+}  // namespace
+
 void transfer(Runtime& runtime, int from, int to, void* destination, const void* source, std::size_t bytes) {
   runtime.state.count(from, to, bytes);
   bool drop = false, corrupt = false;
@@ -68,7 +88,7 @@ void transfer(Runtime& runtime, int from, int to, void* destination, const void*
     }
   }
   if (drop || bytes == 0) return;
-  std::memmove(destination, source, bytes);
+  write(destination, source, bytes);
   if (corrupt) static_cast<unsigned char*>(destination)[bytes / 2] ^= 1;
 }
 
