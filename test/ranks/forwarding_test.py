@@ -40,6 +40,8 @@ def odd_ranks(report):
     """One rank that is not like the others; ranks start one by one, so that each has its own environment."""
     job = LoneRanks(RANKS, settings=LONG, odd={1: {"NCCL_SLAB_ENABLE": "0"}})
     report.check("one rank is switched off", differing(job, RANKS, "missing_rank", silent=[1]))
+    job = LoneRanks(RANKS, settings=LONG, odd={2: {"LD_PRELOAD": ""}})
+    report.check("one rank runs without the preload", differing(job, RANKS, "missing_rank", silent=[2]))
     job = LoneRanks(RANKS, settings={"ENABLE": "0"})
     report.check("all ranks are switched off", job.problems() + [f"counted: {job.statistics}"] * bool(job.statistics))
     for setting, value in SHARED.items():

@@ -29,6 +29,8 @@ class Job:
                                 "NCCL_SLAB_DEBUG_FILE": str(self.folder / "log"), "NCCL_SLAB_DEBUG": "INFO",
                                 "LD_PRELOAD": os.environ["RANKS_PRELOAD"], **(variables or {}),
                                 **{f"NCCL_SLAB_{name}": value for name, value in (settings or {}).items()}}
+            # Meson's search path leads to the drop-in, which would serve ranks that are meant to run without us.
+            self.environment.pop("LD_LIBRARY_PATH", None)
             start = time.monotonic()
             self.run([str(word).replace("FOLDER", folder) for word in command])
             self.seconds = time.monotonic() - start
