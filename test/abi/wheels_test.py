@@ -4,8 +4,8 @@ id, error strings, wrong arguments) answer as the release itself does.
 
 usage: wheels_test.py DROP_IN [VERSION...]
 
-VERSION may be a release (2.28.9), or "all". Libraries are kept in .cache/nccl-wheels of the source tree. Without a network, and
-with nothing kept, the releases are skipped. Prints TAP."""
+VERSION may be a release (2.28.9), or "all"; without one the oldest and the newest, in tools/test --full all. Libraries are
+kept in .cache/nccl-wheels of the source tree. Without a network, and with nothing kept, the releases are skipped. Prints TAP."""
 
 import ctypes
 import json
@@ -53,36 +53,87 @@ def missing_exports(drop_in, release):
     return [f"lacks {name}" for name in sorted(exported(release) - exported(drop_in))]
 
 
+class UniqueId(ctypes.Structure):
+    _fields_ = [("internal", ctypes.c_char * 128)]
+
+
+def wrong_calls():
+    """Calls that need no GPU because an argument is wrong: name, functions in order, each with its arguments."""
+    comm, number, other = ctypes.c_void_p(), ctypes.c_int(), ctypes.c_int()
+    result, value, one = ctypes.byref(comm), ctypes.byref(number), ctypes.c_size_t(1)
+    config = (ctypes.c_uint64 * 64)(512)  # a size, and no magic number
+    reduce_scatter = ("ncclReduceScatter", None, None, one, 7, 0, None, None)
+    start, end = ("ncclGroupStart",), ("ncclGroupEnd",)
+    calls = {
+        "version to nowhere": [("ncclGetVersion", None)],
+        "unique id to nowhere": [("ncclGetUniqueId", None)],
+        "an empty group": [start, end],
+        "end of no group": [end],
+        "simulated end of no group": [("ncclGroupSimulateEnd", None)],
+        "simulated end to a wrong structure": [start, ("ncclGroupSimulateEnd", config), end],
+        "reduce-scatter of nothing": [reduce_scatter],
+        "reduce-scatter of nothing in a group": [start, reduce_scatter, end, end],
+        "reduce-scatter of nothing in two groups": [start, start, reduce_scatter, end, end],
+        "error, then an empty group": [start, reduce_scatter, end, start, end],
+        "all-reduce of nothing": [("ncclAllReduce", None, None, one, 7, 0, None, None)],
+        "send of nothing": [("ncclSend", None, one, 7, 0, None, None)],
+        "init with a wrong rank": [("ncclCommInitRank", result, 2, UniqueId(), 7)],
+        "init with a negative rank": [("ncclCommInitRank", result, 2, UniqueId(), -1)],
+        "init without ranks": [("ncclCommInitRank", result, 0, UniqueId(), 0)],
+        "init to nowhere": [("ncclCommInitRank", None, 1, UniqueId(), 0)],
+        "init to nowhere in a group": [start, ("ncclCommInitRank", None, 1, UniqueId(), 0), end],
+        "init with a wrong structure": [("ncclCommInitRankConfig", result, 1, UniqueId(), 0, config)],
+        "init without ids": [("ncclCommInitRankScalable", result, 1, 0, 0, None, None)],
+        "init with more ids than ranks": [("ncclCommInitRankScalable", result, 1, 0, 2, UniqueId(), None)],
+        "init all of none": [("ncclCommInitAll", None, 0, None)],
+        "init all to nowhere": [("ncclCommInitAll", None, 2, None)],
+        "init all of less than none": [("ncclCommInitAll", result, -1, None)],
+        "split of nothing": [("ncclCommSplit", None, 0, 0, result, None)],
+        "split of nothing to nowhere": [("ncclCommSplit", None, -1, 0, None, None)],
+        "shrink of nothing": [("ncclCommShrink", None, None, 0, result, None, 0)],
+        "grow of nothing": [("ncclCommGrow", None, 2, None, -1, result, None)],
+        "finalize of nothing": [("ncclCommFinalize", None)],
+        "destroy of nothing": [("ncclCommDestroy", None)],
+        "abort of nothing": [("ncclCommAbort", None)],
+        "revoke of nothing": [("ncclCommRevoke", None, 0)],
+        "suspend of nothing": [("ncclCommSuspend", None, 1)],
+        "resume of nothing": [("ncclCommResume", None)],
+        "state of nothing": [("ncclCommGetAsyncError", None, value)],
+        "rank of nothing": [("ncclCommUserRank", None, value)],
+        "size of nothing": [("ncclCommCount", None, value)],
+        "operation for nothing": [("ncclRedOpCreatePreMulSum", value, ctypes.byref(other), 7, 1, None)],
+        "end of a built-in operation": [("ncclRedOpDestroy", 0, None)],
+        "end of no operation": [("ncclRedOpDestroy", 77, None)],
+    }
+    return calls.items()
+
+
+def in_child(nccl, calls):
+    """The results of calls, from a process of their own: some releases crash on some of them, which is an answer too."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writer, bytes(getattr(nccl, function)(*arguments) & 255 for function, *arguments in calls))
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as results:
+        answer = list(results.read())
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return answer if status == 0 else f"status {status}"
+
+
 def answers_of(path):
     """Run in a process of its own, with the library loaded as a program would load it."""
     nccl = ctypes.CDLL(path)
     nccl.ncclGetErrorString.restype = nccl.ncclGetLastError.restype = ctypes.c_char_p
-    version, error, comm = ctypes.c_int(), ctypes.c_int(), ctypes.c_void_p()
-    unique = (ctypes.c_char * 128)()
-
-    class Id(ctypes.Structure):
-        _fields_ = [("internal", ctypes.c_char * 128)]
-
-    answers = {
+    version, unique = ctypes.c_int(), UniqueId()
+    answers = {name: in_child(nccl, calls) if all(hasattr(nccl, function) for function, *_ in calls) else None
+               for name, calls in wrong_calls()}
+    answers |= {
         "version": [nccl.ncclGetVersion(ctypes.byref(version)), version.value],
-        "version to nowhere": nccl.ncclGetVersion(None),
-        "unique id": [nccl.ncclGetUniqueId(unique), any(unique.raw)],
+        "unique id": [nccl.ncclGetUniqueId(ctypes.byref(unique)), any(bytes(unique))],
         "error strings": [nccl.ncclGetErrorString(code).decode() for code in range(-1, 10)],
         "last error": (nccl.ncclGetLastError(None) or b"").decode(),
-        "group": [nccl.ncclGroupStart(), nccl.ncclGroupEnd()],
-        "reduce-scatter of nothing": nccl.ncclReduceScatter(None, None, ctypes.c_size_t(1), 7, 0, None, None),
-        "all-reduce of nothing": nccl.ncclAllReduce(None, None, ctypes.c_size_t(1), 7, 0, None, None),
-        "init with a wrong rank": nccl.ncclCommInitRank(ctypes.byref(comm), 2, Id(), 7),
-        "init without ranks": nccl.ncclCommInitRank(ctypes.byref(comm), 0, Id(), 0),
-        "init to nowhere": nccl.ncclCommInitRank(None, 1, Id(), 0),
-        "init all of none": nccl.ncclCommInitAll(None, 0, None),
-        "destroy nothing": nccl.ncclCommDestroy(None),
-        "abort nothing": nccl.ncclCommAbort(None),
-        "finalize nothing": nccl.ncclCommFinalize(None),
-        "split nothing": nccl.ncclCommSplit(None, 0, 0, ctypes.byref(comm), None),
-        "state of nothing": nccl.ncclCommGetAsyncError(None, ctypes.byref(error)),
-        "rank of nothing": nccl.ncclCommUserRank(None, ctypes.byref(error)),
-        "send of nothing": nccl.ncclSend(None, ctypes.c_size_t(1), 7, 0, None, None),
     }
     json.dump(answers, sys.stdout)
 
@@ -102,8 +153,9 @@ def different_answers(drop_in, release):
     alone, behind = ask(release), ask(drop_in, release)
     if "failed" in alone:
         return [f"the release alone: {alone}"]
-    return [f"{call}: {alone[call]} alone, {behind.get(call)} behind the drop-in"
-            for call in alone if alone[call] != behind.get(call)] + ([str(behind)] if "failed" in behind else [])
+    # What a release lacks the drop-in answers itself.
+    return [f"{call}: {answer} alone, {behind.get(call)} behind the drop-in" for call, answer in alone.items()
+            if answer is not None and answer != behind.get(call)] + ([str(behind)] if "failed" in behind else [])
 
 
 def results(drop_in, versions):
@@ -117,7 +169,8 @@ def results(drop_in, versions):
 
 
 def main(drop_in, *versions):
-    versions = ALL if versions == ("all",) else versions or BY_DEFAULT
+    full = os.environ.get("NCCL_SLAB_TEST_REPEAT", "1") != "1"  # tools/test --full
+    versions = ALL if versions == ("all",) or (full and not versions) else versions or BY_DEFAULT
     failed = False
     print("TAP version 13")
     number = 0
