@@ -13,6 +13,8 @@ using namespace nccl_slab::loopback;
 
 namespace {
 
+constexpr int kShrinkAbort = 1;
+
 ncclResult_t check_shape(ncclComm_t* handle, int ranks, int rank) {
   if (handle == nullptr) return fail(ncclInvalidArgument, "newcomm is NULL");
   if (ranks < 1 || rank < 0 || rank >= ranks) return fail(ncclInvalidArgument, "rank %d of %d", rank, ranks);
@@ -97,21 +99,15 @@ ncclResult_t split(ncclComm_t parent, int colour, int key, ncclComm_t* handle, c
   return answer(parent->blocking, parent, result);
 }
 
-ncclResult_t check_excluded(ncclComm_t parent, const std::vector<int>& excluded) {
-  for (int rank : excluded) {
-    if (rank < 0 || rank >= parent->ranks)
-      return fail(ncclInvalidArgument, "ncclCommShrink: there is no rank %d", rank);
-    if (rank == parent->rank)
-      return fail(ncclInvalidArgument, "ncclCommShrink: rank %d excludes itself", rank);
-  }
+ncclResult_t check_excluded(ncclComm_t parent, const int* list, int count) {
+  if (list == nullptr || count < 1) return fail(ncclInvalidArgument, "ncclCommShrink: no rank to exclude");
+  if (std::find(list, list + count, parent->rank) != list + count)
+    return fail(ncclInvalidArgument, "ncclCommShrink: rank %d excludes itself", parent->rank);
   return ncclSuccess;
 }
 
-// With NCCL_SHRINK_ABORT what the parent does is ended first; its ring is then out of step, so it counts as
-// revoked.
-ncclResult_t quiet_parent(ncclComm_t parent, int flags) {
-  if (flags == 0) return ncclSuccess;
-  if (flags != 1) return fail(ncclInvalidArgument, "ncclCommShrink: flags %d", flags);
+// What the parent does is ended first; its ring is then out of step, so it counts as revoked.
+ncclResult_t quiet_parent(ncclComm_t parent) {
   parent->leave.store(true);
   parent->revoked.store(true);
   return wait_until_idle(parent) ? ncclSuccess : fail(ncclSystemError, "ncclCommShrink: a stream is stuck");
@@ -122,15 +118,12 @@ ncclResult_t shrink(ncclComm_t parent, const int* list, int count, ncclComm_t* h
   Group& group = Group::current();
   bool blocking = true;
   ncclResult_t result = check_parent(parent, handle, "ncclCommShrink");
-  if (result == ncclSuccess && (list == nullptr || count < 1))
-    result = fail(ncclInvalidArgument, "ncclCommShrink: no rank to exclude");
+  if (result == ncclSuccess) result = check_excluded(parent, list, count);
+  if (result == ncclSuccess) result = read_config(config, parent->blocking, &blocking);
+  if (result == ncclSuccess && (flags & kShrinkAbort) != 0) result = quiet_parent(parent);
   if (result != ncclSuccess) return group.note(result);
   std::vector<int> excluded(list, list + count);
   std::sort(excluded.begin(), excluded.end());
-  result = check_excluded(parent, excluded);
-  if (result == ncclSuccess) result = read_config(config, parent->blocking, &blocking);
-  if (result == ncclSuccess) result = quiet_parent(parent, flags);
-  if (result != ncclSuccess) return group.note(result);
   result = queue(parent->blocking, [&] { return make_shrink(parent, excluded, handle, blocking); });
   return answer(parent->blocking, parent, result);
 }

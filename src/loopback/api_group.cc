@@ -17,10 +17,12 @@ struct SimulationInfo {
 constexpr unsigned kSimulationMagic = 0x74685283;
 
 ncclResult_t simulate(SimulationInfo* info) {
-  if (info != nullptr && (info->magic != kSimulationMagic || info->size < sizeof(SimulationInfo)))
-    return Group::current().note(fail(ncclInvalidArgument, "ncclSimInfo_t was not initialized"));
-  if (info != nullptr) info->estimated_time = 0;
-  return Group::current().end_without_work();
+  return Group::current().end_without_work([info] {
+    if (info != nullptr && (info->magic != kSimulationMagic || info->size < sizeof(SimulationInfo)))
+      return fail(ncclInvalidArgument, "ncclSimInfo_t was not initialized");
+    if (info != nullptr) info->estimated_time = 0;
+    return ncclSuccess;
+  });
 }
 
 }  // namespace

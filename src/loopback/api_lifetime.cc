@@ -10,8 +10,6 @@ namespace {
 ncclResult_t finalize(ncclComm_t comm) {
   Group& group = Group::current();
   ncclResult_t result = check_handle(comm, "ncclCommFinalize");
-  if (result == ncclSuccess && comm->revoked.load())
-    result = fail(ncclInvalidUsage, "ncclCommFinalize after revoke");
   if (result == ncclSuccess) result = ensure_ready(comm);
   if (result == ncclSuccess && comm->finalized) result = fail(ncclInvalidArgument, "ncclCommFinalize: twice");
   if (result != ncclSuccess) return group.note(result);
@@ -49,11 +47,19 @@ ncclResult_t revoke(ncclComm_t comm, int flags) {
   ncclResult_t result = check_handle(comm, "ncclCommRevoke");
   if (result == ncclSuccess && flags != 0)
     result = fail(ncclInvalidArgument, "ncclCommRevoke: flags %d", flags);
+  if (result == ncclSuccess && comm->finalized)
+    result = fail(ncclInvalidArgument, "ncclCommRevoke of an ended communicator");
   if (result != ncclSuccess) return result;
   comm->revoked.store(true);
+  comm->finalized = true;
   comm->leave.store(true);
   join_job(comm);
   return wait_until_idle(comm) ? ncclSuccess : fail(ncclSystemError, "ncclCommRevoke: a stream is stuck");
+}
+
+ncclResult_t pause(ncclComm_t comm, const char* call) {
+  const ncclResult_t result = check_handle(comm, call);
+  return result == ncclSuccess ? answer(comm->blocking, comm, ensure_ready(comm)) : result;
 }
 
 }  // namespace
@@ -71,5 +77,14 @@ NCCL_API(ncclResult_t, ncclCommAbort, ncclComm_t comm) {
 }
 
 NCCL_API(ncclResult_t, ncclCommRevoke, ncclComm_t comm, int flags) {
-  return shielded([&] { return revoke(comm, flags); });
+  return comm == nullptr ? ncclSuccess : shielded([&] { return revoke(comm, flags); });
+}
+
+// There is no memory to give back: only the arguments are looked at.
+NCCL_API(ncclResult_t, ncclCommSuspend, ncclComm_t comm, int) {
+  return shielded([&] { return pause(comm, "ncclCommSuspend"); });
+}
+
+NCCL_API(ncclResult_t, ncclCommResume, ncclComm_t comm) {
+  return shielded([&] { return pause(comm, "ncclCommResume"); });
 }

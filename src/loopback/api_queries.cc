@@ -6,7 +6,7 @@ using namespace nccl_slab::loopback;
 
 namespace {
 
-constexpr int kVersion = 22809;  // the release whose behaviour loopback follows
+constexpr int kVersion = 23007;  // the release whose behaviour loopback follows
 
 ncclResult_t query(const ncclComm* comm, int ncclComm::*field, int* value, const char* call) {
   ncclResult_t result = check_handle(comm, call);

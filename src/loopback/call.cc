@@ -109,8 +109,13 @@ ncclResult_t accept(const Call& call, Group& group) {
     if (!operation.reduction.scaled) return copy_now(call);
     operation.kind = Kind::kScale;
   }
-  result = group.admit(call.communicator->blocking);
-  return result == ncclSuccess ? group.work().add(call.communicator, operation, call.stream) : result;
+  group.join(call.communicator->blocking);
+  return group.work().add(call.communicator, operation, call.stream);
+}
+
+// What a call on a non-blocking communicator gets wrong stays with it.
+void keep_error(ncclComm_t communicator, ncclResult_t result) {
+  if (!communicator->blocking && result != ncclSuccess) communicator->async_result.store(result);
 }
 
 }  // namespace
@@ -124,6 +129,7 @@ ncclResult_t enqueue(const Call& call) {
     if (result != ncclSuccess) return group.note(result);
     group.start();
     result = group.note(accept(call, group));
+    keep_error(call.communicator, result);
     const ncclResult_t end = group.end();
     return result != ncclSuccess ? result : answer(call.communicator->blocking, call.communicator, end);
   });

@@ -29,13 +29,10 @@ struct UserReduction {
 }  // namespace nccl_slab::loopback
 
 struct ncclComm {
-  static constexpr uint64_t kAlive = 0x6c6f6f706261636b;
-
-  ncclComm() = default;
+  ncclComm();
   ncclComm(const ncclComm&) = delete;
   ncclComm& operator=(const ncclComm&) = delete;
-
-  uint64_t alive = kAlive;
+  ~ncclComm();
 
   // Zero until created, as in NCCL.
   int rank = 0;
@@ -47,6 +44,7 @@ struct ncclComm {
   std::string name;  // of its clique; children derive theirs from it
   int splits = 0;
   int shrinks = 0;
+  int grows = 0;
 
   std::unique_ptr<nccl_slab::loopback::Clique> clique;
   nccl_slab::loopback::RegisteredMemory memory;  // the clique's
@@ -70,7 +68,8 @@ struct ncclComm {
 
 namespace nccl_slab::loopback {
 
-// NULL or a handle that is none: InvalidArgument.
+// NULL, or no communicator that lives: InvalidArgument. Handles are looked up, so that a destroyed one is
+// refused each time, which NCCL, who looks into its memory, cannot promise.
 ncclResult_t check_handle(const ncclComm* communicator, const char* call);
 
 // Also InvalidArgument while an earlier call is in progress; ends the finished job.

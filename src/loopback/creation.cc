@@ -178,4 +178,18 @@ std::unique_ptr<Creation> make_shrink(ncclComm* parent, std::vector<int> exclude
   return creation;
 }
 
+std::string name_of_grown(const ncclComm* parent) {
+  return child_name(parent, "grow", parent->grows, "");
+}
+
+std::unique_ptr<Creation> make_grown(ncclComm* parent, int ranks, ncclComm** handle, bool blocking) {
+  auto creation = make_child(parent, handle, blocking);
+  const std::string name = name_of_grown(parent);
+  ++parent->grows;
+  creation->run = [=](Creation& mine) {
+    return fill(mine.child.get(), name, mine.parent->rank, ranks, mine.parent->device);
+  };
+  return creation;
+}
+
 }  // namespace nccl_slab::loopback

@@ -1,6 +1,6 @@
-// Creation: one communicator that is being made by init, split or shrink. The call queues it; it runs when
-// the outermost group ends, each on a thread of its own if there are several, because every rank waits for
-// the others in it. Thread safety: used by one thread at a time.
+// Creation: one communicator that is being made by init, split, shrink or grow. The call queues it; it runs
+// when the outermost group ends, each on a thread of its own if there are several, because every rank waits
+// for the others in it. Thread safety: used by one thread at a time.
 #pragma once
 
 #include <functional>
@@ -33,5 +33,9 @@ std::unique_ptr<Creation> make_split(ncclComm* parent, int colour, int key, nccl
 // REQUIRES: `excluded` is sorted, names ranks of the parent, and not the caller's.
 std::unique_ptr<Creation> make_shrink(ncclComm* parent, std::vector<int> excluded, ncclComm** handle,
                                       bool blocking);
+// What the next grow of `parent` is called among its ranks, and among those that join by its unique id.
+std::string name_of_grown(const ncclComm* parent);
+// An existing rank keeps its number and device.
+std::unique_ptr<Creation> make_grown(ncclComm* parent, int ranks, ncclComm** handle, bool blocking);
 
 }  // namespace nccl_slab::loopback

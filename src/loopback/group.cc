@@ -31,7 +31,7 @@ Group& Group::current() {
 
 ncclResult_t Group::note(ncclResult_t result) {
   const bool is_error = result != ncclSuccess && result != ncclInProgress;
-  if (is_open() && is_error && error_ == ncclSuccess) error_ = result;
+  if (is_open() && is_error) error_ = result;
   return result;
 }
 
@@ -47,9 +47,11 @@ ncclResult_t Group::end() {
   return --depth_ > 0 ? ncclSuccess : end_outermost(false);
 }
 
-ncclResult_t Group::end_without_work() {
+ncclResult_t Group::end_without_work(const std::function<ncclResult_t()>& judge) {
   if (depth_ == 0) return fail(ncclInvalidUsage, "ncclGroupSimulateEnd without ncclGroupStart");
-  return --depth_ > 0 ? ncclSuccess : end_outermost(true);
+  if (--depth_ > 0) return ncclSuccess;
+  const ncclResult_t result = end_outermost(true);
+  return result == ncclSuccess ? judge() : result;
 }
 
 // The state is cleared first: the work may meet this thread's group again through NCCL's own exports.

@@ -47,7 +47,7 @@ TEST(Surface, EveryFunctionHasItsTwinAtTheSameAddress) {
 TEST(Surface, ClaimsTheReleaseItFollows) {
   int version = 0;
   EXPECT_EQ(ncclGetVersion(&version), ncclSuccess);
-  EXPECT_EQ(version, 22809);
+  EXPECT_EQ(version, 23007);
 }
 
 TEST(Surface, CallsItsOwnExportsThroughTheSymbolTable) {
@@ -87,7 +87,8 @@ TEST(Surface, ChecksComeInNcclsOrder) {
     EXPECT_EQ(reduce_scatter(rank, nullptr, 1, ncclFloat8e4m3, ncclSum), ncclInvalidArgument);
     EXPECT_EQ(ncclCommRevoke(rank.comm, 0), ncclSuccess);
     EXPECT_EQ(reduce_scatter(rank, nullptr, 0, 12, ncclSum), ncclInvalidUsage);
-    EXPECT_EQ(ncclCommFinalize(rank.comm), ncclInvalidUsage);
+    EXPECT_EQ(ncclCommFinalize(rank.comm), ncclInvalidArgument);
+    EXPECT_EQ(ncclCommRevoke(rank.comm, 0), ncclInvalidArgument);
   });
 }
 
