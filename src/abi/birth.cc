@@ -30,6 +30,13 @@ bool is_blocking(ncclComm_t parent, const ncclConfig_t* config) {
   return handle == nullptr || handle->blocking;
 }
 
+// NCCL's settings, which it reads while a communicator is created.
+bool checks_arguments() {
+  const char* pointers = std::getenv("NCCL_CHECK_POINTERS");
+  const char* mode = std::getenv("NCCL_CHECK_MODE");
+  return (pointers != nullptr && std::strcmp(pointers, "0") != 0) || mode != nullptr;
+}
+
 // Whether the creator itself waits: for children that is the parent's way.
 bool creator_waits(const Birth& birth) {
   if (birth.parent == nullptr) return birth.blocking;
@@ -78,6 +85,7 @@ std::shared_ptr<comm::Communicator> complete(Birth& birth) {
   auto handle = std::make_shared<Handle>();
   handle->library = birth.library;
   handle->blocking = birth.blocking;
+  handle->checked = checks_arguments();
   if (birth.creation) handle->communicator = begin(birth, comm);
   auto communicator = handle->communicator;
   keep_handle(comm, std::move(handle));

@@ -24,7 +24,14 @@ std::unique_ptr<comm::Creation> enter(comm::Communicator& parent, const char* ki
                                                               kind, counter, std::as_bytes(detail)));
 }
 
-// The counter moves for ranks without a colour too, and before anything can go wrong on this rank alone.
+// A call that NCCL refuses on this rank counts nowhere: neither did it reach the other ranks.
+void take_back(const std::shared_ptr<Handle>& parent, const char* kind, ncclResult_t answer) {
+  if (answer != ncclInvalidArgument && answer != ncclInvalidUsage) return;
+  if (parent != nullptr && parent->communicator != nullptr)
+    do_our_part([&] { parent->communicator->take_back_child(kind); });
+}
+
+// The counter moves for ranks without a colour too.
 std::vector<Birth> enter_split(const std::shared_ptr<Handle>& parent, Birth birth, int color) {
   std::vector<Birth> births;
   if (birth.result == nullptr) return births;
@@ -70,8 +77,9 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newc
   const auto parent = find_handle(comm);
   const Library* library = parent ? parent->library : origin.library;
   auto births = enter_split(parent, child_of(comm, library, newcomm), color);
-  return finish_creator(std::move(births), config,
-                        call_real(library->functions.ncclCommSplit, comm, color, key, newcomm, config));
+  const ncclResult_t answer = call_real(library->functions.ncclCommSplit, comm, color, key, newcomm, config);
+  if (newcomm != nullptr) take_back(parent, "split", answer);
+  return finish_creator(std::move(births), config, answer);
 }
 
 NCCL_SLAB_EXPORT(ncclCommShrink)
@@ -84,8 +92,10 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int* excluded, int excluded_count, 
   const auto parent = find_handle(comm);
   const Library* library = parent ? parent->library : origin.library;
   auto births = enter_shrink(parent, child_of(comm, library, newcomm), excluded, excluded_count);
+  const bool counted = !births.empty();
   if (flags & kNcclShrinkAbort) abort_parent(parent);
-  return finish_creator(
-      std::move(births), config,
-      call_real(library->functions.ncclCommShrink, comm, excluded, excluded_count, newcomm, config, flags));
+  const ncclResult_t answer =
+      call_real(library->functions.ncclCommShrink, comm, excluded, excluded_count, newcomm, config, flags);
+  if (counted) take_back(parent, "shrink", answer);
+  return finish_creator(std::move(births), config, answer);
 }

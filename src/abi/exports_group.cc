@@ -12,6 +12,8 @@ namespace {
 ncclResult_t start_group_work(ncclResult_t answer) {
   std::vector<call::Queued> requests = group().take_requests();
   std::vector<Birth> births = group().take_births();
+  const ncclResult_t wrong = group().take_error();
+  if (wrong != ncclSuccess) return wrong;
   if (answer != ncclSuccess && answer != ncclInProgress) return answer;
   ncclResult_t launched = ncclSuccess;
   if (!requests.empty()) {
@@ -25,6 +27,7 @@ ncclResult_t start_group_work(ncclResult_t answer) {
 void drop_group_work() {
   (void)group().take_requests();
   (void)group().take_births();
+  (void)group().take_error();
 }
 
 }  // namespace

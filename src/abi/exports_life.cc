@@ -36,6 +36,18 @@ void stop(const HandlePointer& handle) {
   with_communicator(handle, [](comm::Communicator& communicator) { communicator.abort(); });
 }
 
+bool accepted(ncclResult_t answer) {
+  return answer == ncclSuccess || answer == ncclInProgress;
+}
+
+// NCCL refuses to finalize a non-blocking communicator that is busy or has an error, and it lives on.
+bool may_be_finalized(const HandlePointer& handle, ncclComm_t comm) {
+  ncclResult_t state = ncclSuccess;
+  if (handle == nullptr || handle->blocking) return true;
+  return call_real(handle->library->functions.ncclCommGetAsyncError, comm, &state) == ncclSuccess &&
+         state == ncclSuccess;
+}
+
 }  // namespace
 }  // namespace nccl_slab::abi
 
@@ -45,7 +57,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   const Origin origin = NCCL_SLAB_ORIGIN();
   if (origin.straight) return origin.real().ncclCommFinalize(comm);
   const auto handle = find_handle(comm);
-  finish(handle);
+  if (may_be_finalized(handle, comm)) finish(handle);
   return call_real(real_for(handle, *origin.library).ncclCommFinalize, comm);
 }
 
@@ -71,15 +83,18 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
   return call_real(real_for(handle, *origin.library).ncclCommAbort, comm);
 }
 
-// The communicator stays, for its children to be made.
+// The communicator stays, for its children to be made. Other flags than the default are NCCL's to refuse, and
+// then nothing may have happened.
 NCCL_SLAB_EXPORT(ncclCommRevoke)
 ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags) {
   using namespace nccl_slab::abi;
   const Origin origin = NCCL_SLAB_ORIGIN();
   if (origin.straight) return origin.real().ncclCommRevoke(comm, flags);
   const auto handle = find_handle(comm);
-  stop(handle);
-  return call_real(real_for(handle, *origin.library).ncclCommRevoke, comm, flags);
+  if (flags == kNcclRevokeDefault) stop(handle);
+  const ncclResult_t answer = call_real(real_for(handle, *origin.library).ncclCommRevoke, comm, flags);
+  if (flags != kNcclRevokeDefault && accepted(answer)) stop(handle);
+  return answer;
 }
 
 // While suspended, every call is NCCL's to refuse.
@@ -90,7 +105,7 @@ ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags) {
   if (origin.straight) return origin.real().ncclCommSuspend(comm, flags);
   const auto handle = find_handle(comm);
   const ncclResult_t answer = call_real(real_for(handle, *origin.library).ncclCommSuspend, comm, flags);
-  if (handle != nullptr && answer == ncclSuccess) handle->suspended = true;
+  if (handle != nullptr && accepted(answer) && (flags & kNcclSuspendMemory)) handle->suspended = true;
   return answer;
 }
 
@@ -101,6 +116,6 @@ ncclResult_t ncclCommResume(ncclComm_t comm) {
   if (origin.straight) return origin.real().ncclCommResume(comm);
   const auto handle = find_handle(comm);
   const ncclResult_t answer = call_real(real_for(handle, *origin.library).ncclCommResume, comm);
-  if (handle != nullptr && answer == ncclSuccess) handle->suspended = false;
+  if (handle != nullptr && accepted(answer)) handle->suspended = false;
   return answer;
 }

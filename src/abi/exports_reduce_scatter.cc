@@ -32,13 +32,34 @@ Reason refusal(const Handle& handle, ncclComm_t comm, Request* request) {
   return call::verdict(*handle.communicator, *request);
 }
 
-ncclResult_t serve(const Handle& handle, const Request& request) {
+// What NCCL says of a call that the slab would serve: its own checks, and no operation, since without
+// elements it ends behind them. Only where they may find something that the program would hear of: where NCCL
+// looks at buffers, and on non-blocking communicators, which are busy at times and keep their errors.
+ncclResult_t asked(const Handle& handle, ncclComm_t comm, const Request& request) {
+  if (handle.blocking && !handle.checked) return ncclSuccess;
+  const ncclResult_t answer =
+      call_real(handle.library->functions.ncclReduceScatter, request.send, request.receive, std::size_t{0},
+                request.type, request.operation, comm, request.stream);
+  return answer == ncclInProgress ? ncclSuccess : answer;
+}
+
+// A call without a communicator makes NCCL's group fail, whatever else is in it.
+ncclResult_t refuse_group(const Handle& handle, const Request& request) {
+  (void)call_real(handle.library->functions.ncclReduceScatter, request.send, request.receive, request.count,
+                  request.type, request.operation, nullptr, request.stream);
+  group().fail(ncclInvalidUsage);
+  return ncclInvalidUsage;
+}
+
+ncclResult_t serve(const Handle& handle, ncclComm_t comm, const Request& request) {
+  if (const ncclResult_t answer = asked(handle, comm, request); answer != ncclSuccess) return answer;
   if (!group().open()) return call::launch(*handle.communicator, request);
+  if (!group().fits(*handle.communicator, request.stream)) return refuse_group(handle, request);
   group().add({handle.communicator, request});
   return ncclSuccess;
 }
 
-// True if the slab serves the request; *answer is the program's then.
+// True if the call was served or refused; *answer is the program's then.
 bool serve_or_count(const Handle* handle, ncclComm_t comm, Request request, ncclResult_t* answer) {
   if (handle == nullptr || handle->communicator == nullptr) return false;
   bool served = false;
@@ -47,7 +68,7 @@ bool serve_or_count(const Handle* handle, ncclComm_t comm, Request request, nccl
     const Reason reason = refusal(*handle, comm, &request);
     if (reason != Reason::none) return call::count_forward(*handle->communicator, request, reason);
     served = true;
-    *answer = serve(*handle, request);
+    *answer = serve(*handle, comm, request);
   });
   return served;
 }

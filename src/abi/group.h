@@ -19,16 +19,23 @@ class Group {
   // The real end of this level has been called, whatever it answered.
   void end() { --depth_; }
 
+  // NCCL's rule for the streams of one communicator in a group: all captured by the same graph, or none.
+  bool fits(const comm::Communicator& communicator, cudaStream_t stream) const;
+
   // REQUIRES: open().
   void add(call::Queued request) { requests_.push_back(std::move(request)); }
   void add(std::vector<Birth> births);
+  // A call of ours in the group was wrong. The caller makes NCCL's group fail too.
+  void fail(ncclResult_t error) { error_ = error; }
 
   // What the outermost end takes out. When the real end failed, dropping it is all that is left to do.
   std::vector<call::Queued> take_requests() { return std::exchange(requests_, {}); }
   std::vector<Birth> take_births() { return std::exchange(births_, {}); }
+  ncclResult_t take_error() { return std::exchange(error_, ncclSuccess); }
 
  private:
   int depth_ = 0;
+  ncclResult_t error_ = ncclSuccess;
   std::vector<call::Queued> requests_;
   std::vector<Birth> births_;
 };

@@ -14,6 +14,7 @@ namespace nccl_slab::abi {
 struct Handle {
   const Library* library = nullptr;  // the copy that made it
   bool blocking = true;
+  bool checked = false;  // NCCL looks at the arguments of its calls closely (NCCL_CHECK_POINTERS)
   // The engine's state; null while the creation runs, and for communicators that the ranks cannot name alike.
   std::shared_ptr<comm::Communicator> communicator;
   std::atomic<bool> suspended{false};

@@ -12,6 +12,10 @@ typedef struct ncclSimInfo ncclSimInfo_t;
 inline constexpr int kNcclSplitNoColor = -1;
 // ncclCommShrink: running operations of the parent are aborted first.
 inline constexpr int kNcclShrinkAbort = 1;
+// ncclCommRevoke: the only flags that NCCL knows.
+inline constexpr int kNcclRevokeDefault = 0;
+// ncclCommSuspend: memory is given back until the communicator resumes.
+inline constexpr int kNcclSuspendMemory = 1;
 
 #pragma GCC visibility push(default)
 extern "C" {

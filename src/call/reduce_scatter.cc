@@ -7,6 +7,7 @@
 #include "call/staging.h"
 #include "comm/engine.h"
 #include "comm/statistics.h"
+#include "device/capture.h"
 
 namespace nccl_slab::call {
 namespace {
@@ -38,6 +39,13 @@ ncclResult_t launch(comm::Communicator& communicator, const Request& request) {
     communicator.statistics().by_algorithm[plan.algorithm()].add(operation.shard_bytes);
   }
   return as_result(status);
+}
+
+// A stream that cannot be asked (its capture has become invalid) is like no other.
+bool captured_alike(cudaStream_t one, cudaStream_t other) {
+  device::CaptureState first, second;
+  return device::capture_state(one, &first) && device::capture_state(other, &second) &&
+         first.capturing == second.capturing && first.id == second.id;
 }
 
 ncclResult_t launch_group(const std::vector<Queued>& requests) {

@@ -20,6 +20,9 @@ Reason verdict(const comm::Communicator& communicator, const Request& request);
 // Counts it in the statistics.
 ncclResult_t launch(comm::Communicator& communicator, const Request& request);
 
+// Whether both streams are captured by the same graph, or neither is captured.
+bool captured_alike(cudaStream_t one, cudaStream_t other);
+
 // Several requests of one group, after the real outermost ncclGroupEnd has succeeded; in the order given.
 struct Queued {
   std::shared_ptr<comm::Communicator> communicator;

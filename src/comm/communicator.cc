@@ -94,6 +94,11 @@ std::uint64_t Communicator::next_child(const char* kind) {
   return state_->children[kind]++;
 }
 
+void Communicator::take_back_child(const char* kind) {
+  const std::lock_guard lock(state_->mutex);
+  --state_->children[kind];
+}
+
 ncclResult_t Communicator::async_error() const {
   const std::shared_ptr<Engine> working = engine();
   return working ? working->async_error() : ncclSuccess;

@@ -39,6 +39,8 @@ class Communicator {
 
   // Counts the calls of one kind (split, shrink, ...) for the names of children.
   std::uint64_t next_child(const char* kind);
+  // The call that was counted last has been refused, and made no child.
+  void take_back_child(const char* kind);
 
   // Our asynchronous error, ncclSuccess while there is none. Shown to the user only.
   ncclResult_t async_error() const;

@@ -306,9 +306,87 @@ TEST_F(Calls, ARevokedCommunicatorForwardsAndStillHasChildren) {
   EXPECT_EQ(engine(), "shrink #0 of 4 bytes;enter 1/4;begin 1/3 on 1;");
 }
 
-TEST_F(Calls, ASuspendedCommunicatorForwardsUntilItResumes) {
+TEST_F(Calls, ARevokeThatNcclRefusesChangesNothing) {
+  const ncclComm_t comm = made();
+  IN_REAL(fake_nccl_fail_next)(ncclInvalidArgument);
+  EXPECT_EQ(ncclCommRevoke(comm, 1), ncclInvalidArgument);
+  EXPECT_EQ(reduce_scatter(comm, 1), ncclSuccess);
+  EXPECT_EQ(engine(), "launch 1;");
+}
+
+TEST_F(Calls, AChildThatNcclRefusesIsNotCounted) {
+  const ncclComm_t comm = made();
+  ncclComm_t child = nullptr;
+  int excluded[1] = {0};
+  for (ncclResult_t refusal : {ncclInvalidArgument, ncclInvalidUsage}) {
+    IN_REAL(fake_nccl_fail_next)(refusal);
+    EXPECT_EQ(ncclCommSplit(comm, 0, 0, &child, nullptr), refusal);
+    IN_REAL(fake_nccl_fail_next)(refusal);
+    EXPECT_EQ(ncclCommShrink(comm, excluded, 1, &child, nullptr, 0), refusal);
+  }
+  forget_events();
+  EXPECT_EQ(ncclCommSplit(comm, 0, 0, &child, nullptr), ncclSuccess);
+  EXPECT_EQ(engine(), "split #0 of 4 bytes;enter 1/4;begin 1/4 on 1;");
+}
+
+TEST_F(Calls, AFinalizeOfABusyCommunicatorIsNcclsToRefuse) {
+  ncclConfig_t config = non_blocking();
+  const ncclComm_t comm = made(4, 1, &config);
+  ncclResult_t state = ncclInternalError;
+  IN_REAL(fake_nccl_finish)(comm);
+  ncclCommGetAsyncError(comm, &state);
+  ncclComm_t child = nullptr;
+  EXPECT_EQ(ncclCommSplit(comm, 0, 0, &child, nullptr), ncclInProgress);
+  forget_events();
+  (void)ncclCommFinalize(comm);
+  EXPECT_EQ(engine(), "");
+  IN_REAL(fake_nccl_finish)(comm);
+  ncclCommGetAsyncError(comm, &state);
+  forget_events();
+  (void)ncclCommFinalize(comm);
+  EXPECT_EQ(engine(), "end;");
+}
+
+// NCCL is asked with the program's arguments, but without elements.
+TEST_F(Calls, NcclLooksAtArgumentsWhereItIsToldTo) {
+  ::setenv("NCCL_CHECK_POINTERS", "1", 1);
+  const ncclComm_t comm = made();
+  EXPECT_EQ(reduce_scatter(comm, 8), ncclSuccess);
+  EXPECT_EQ(engine(), "launch 8;");
+  EXPECT_NE(real().find("ncclReduceScatter"), std::string::npos);
+  EXPECT_EQ(ncclReduceScatter(nullptr, buffer, 8, ncclFloat32, ncclSum, comm, nullptr), ncclInvalidArgument);
+  EXPECT_EQ(engine(), "");
+  ::unsetenv("NCCL_CHECK_POINTERS");
+}
+
+// The stand-in for the engine takes odd streams for captured ones.
+TEST_F(Calls, AGroupOfCapturedAndOtherStreamsFails) {
+  const auto stream = [](std::uintptr_t number) { return reinterpret_cast<cudaStream_t>(number); };
+  const ncclComm_t comm = made(), other = made();
+  const auto call = [&](ncclComm_t on, std::uintptr_t number) {
+    return ncclReduceScatter(buffer, buffer, 8, ncclFloat32, ncclSum, on, stream(number));
+  };
+  ncclGroupStart();
+  EXPECT_EQ(call(comm, 2), ncclSuccess);
+  EXPECT_EQ(call(other, 3), ncclSuccess);
+  EXPECT_EQ(call(comm, 4), ncclSuccess);
+  EXPECT_EQ(call(comm, 5), ncclInvalidUsage);
+  EXPECT_EQ(ncclGroupEnd(), ncclInvalidUsage);
+  EXPECT_EQ(engine(), "");
+  EXPECT_EQ(call(comm, 5), ncclSuccess);
+  EXPECT_EQ(engine(), "launch 8;");
+}
+
+TEST_F(Calls, ASuspendOfNothingChangesNothing) {
   const ncclComm_t comm = made();
   EXPECT_EQ(ncclCommSuspend(comm, 0), ncclSuccess);
+  EXPECT_EQ(reduce_scatter(comm, 1), ncclSuccess);
+  EXPECT_EQ(engine(), "launch 1;");
+}
+
+TEST_F(Calls, ASuspendedCommunicatorForwardsUntilItResumes) {
+  const ncclComm_t comm = made();
+  EXPECT_EQ(ncclCommSuspend(comm, kNcclSuspendMemory), ncclSuccess);
   EXPECT_EQ(reduce_scatter(comm, 1), ncclSuccess);
   EXPECT_EQ(ncclCommResume(comm), ncclSuccess);
   EXPECT_EQ(reduce_scatter(comm, 1), ncclSuccess);

@@ -85,6 +85,9 @@ Reason Communicator::verdict() const {
 std::uint64_t Communicator::next_child(const char*) {
   return state_->children++;
 }
+void Communicator::take_back_child(const char*) {
+  --state_->children;
+}
 ncclResult_t Communicator::async_error() const {
   return fake().async_error;
 }
@@ -149,6 +152,10 @@ std::string shape(const Request& request) {
 
 Reason verdict(const comm::Communicator& communicator, const Request& request) {
   return request.count == 0 ? Reason::empty : communicator.verdict();
+}
+// Streams with odd numbers are captured.
+bool captured_alike(cudaStream_t one, cudaStream_t other) {
+  return reinterpret_cast<std::uintptr_t>(one) % 2 == reinterpret_cast<std::uintptr_t>(other) % 2;
 }
 ncclResult_t launch(comm::Communicator&, const Request& request) {
   write_down("launch " + shape(request));

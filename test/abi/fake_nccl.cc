@@ -4,6 +4,7 @@
 // what an old release lacks.
 #include "fake_nccl.h"
 
+#include <cstdlib>
 #include <string>
 #include <thread>
 #include <utility>
@@ -163,9 +164,10 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
 
 // Asks itself for its state, as NCCL does: through the PLT, so that the call may reach an interposer.
 FAKE(ncclReduceScatter)
-ncclResult_t ncclReduceScatter(const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t comm,
+ncclResult_t ncclReduceScatter(const void* send, void*, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t comm,
                                cudaStream_t) {
-  if (comm == nullptr) return answer("ncclReduceScatter", ncclInvalidArgument);
+  const bool nowhere = send == nullptr && std::getenv("NCCL_CHECK_POINTERS") != nullptr;
+  if (comm == nullptr || nowhere) return answer("ncclReduceScatter", ncclInvalidArgument);
   ncclResult_t state = ncclInternalError;
   (void)ncclCommGetAsyncError(comm, &state);
   return answer("ncclReduceScatter", state);

@@ -1,7 +1,7 @@
 """Jobs: NCCL programs that know nothing of us, under the preload on an emulated machine, and what is left behind: their
 output, the library's statistics and log, and the bytes that went over the links.
 
-Meson says in the environment where the preload (RANKS_PRELOAD) and the programs (RANKS_SUITE, RANKS_TABLE, RANKS_LONE) are.
+Meson says in the environment where the preload (RANKS_PRELOAD) and the programs (RANKS_SUITE, ...) are.
 """
 import json
 import os
@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 
-SUITE, TABLE, LONE = (os.environ[f"RANKS_{name}"] for name in ("SUITE", "TABLE", "LONE"))
+SUITE, TABLE, LONE, WRONG = (os.environ[f"RANKS_{name}"] for name in ("SUITE", "TABLE", "LONE", "WRONG"))
 REPEAT = int(os.environ.get("NCCL_SLAB_TEST_REPEAT", "1"))  # more in tools/test --full
 LIMIT = 120 * REPEAT  # seconds, for one job
 COUNTED_DEVICES = 32  # rows and columns of the machine's counters, after one for host memory

@@ -1,0 +1,59 @@
+// What the rows of wrong_calls share: a rank's communicator, buffers and transcript. Thread safety: each rank
+// has its own Caller.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+
+#include "device_buffer.h"
+#include "require.h"
+#include "team.h"
+
+namespace programs {
+
+constexpr size_t kWrongCallsCount = 64;  // elements of a shard
+
+struct Caller {
+  const Member& member;
+  ncclComm_t comm;      // of all ranks
+  cudaStream_t stream;  // a non-blocking one
+  DeviceBuffer& send;   // of all ranks' shards, in fp32
+  DeviceBuffer& receive;
+  int version;          // of the NCCL of this process
+  bool checks_buffers;  // NCCL_CHECK_POINTERS=1: then wrong buffers are refused, else they end the process
+  bool destroyed_too;   // also calls on destroyed communicators
+  std::string transcript;
+
+  // One line: what the calls of a row returned, in order.
+  void note(const std::string& row, std::initializer_list<int> results);
+
+  int reduce_scatter(ncclComm_t on, size_t count = kWrongCallsCount, int type = ncclFloat32,
+                     int op = ncclSum) const;
+  // The arguments of one call on the right buffers, but for those given.
+  int reduce_scatter_from(const void* from, void* into, size_t count = kWrongCallsCount) const;
+  // A right call by all ranks and what it returned; -1 if the sum is wrong. What went wrong before must have
+  // left the ranks in step.
+  int in_step(ncclComm_t on);
+  // A communicator of all ranks. Collective.
+  ncclComm_t child() const;
+  // The end of one. Ranks that are threads of a process must not run anything meanwhile: freeing memory waits
+  // for the devices of all. Collective.
+  int end(ncclComm_t child) const;
+  bool is_first() const { return member.rank == 0; }
+};
+
+// The state of a non-blocking communicator once it is no longer busy; at most a minute.
+int settled(ncclComm_t comm);
+
+// A function that nccl.h may be too old to declare; null if the NCCL of this process is older than `since`.
+// (A library in front of it may export it all the same.)
+void* newer_function(const Caller& caller, const char* name, int since);
+
+// Each part notes its rows. Collective.
+void wrong_operations(Caller& caller);
+void wrong_groups(Caller& caller);
+void wrong_creations(Caller& caller);
+void wrong_children(Caller& caller);
+void wrong_endings(Caller& caller);
+
+}  // namespace programs
