@@ -31,6 +31,7 @@ Status find_layout(Layout* layout) {
   layout->drop_in = root / "lib/nccl-slab/libnccl.so.2";
   layout->emulated_folder = root / "lib/emulated";
   layout->machine_folder = root / "share/nccl-slab/machines";
+  layout->bench_program = root / "libexec/nccl-slab/reduce_scatter_bench";
   for (const std::string& file : {layout->preload, layout->drop_in})
     if (!is_file(file)) return Status::error(file + " is missing; the tool must stay in its installation");
   return Status::ok();

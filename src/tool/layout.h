@@ -14,6 +14,7 @@ struct Layout {
   std::string drop_in;          // lib/nccl-slab/libnccl.so.2
   std::string emulated_folder;  // lib/emulated: the emulated machine's libcudart and NCCL
   std::string machine_folder;   // share/nccl-slab/machines
+  std::string bench_program;    // libexec/nccl-slab/reduce_scatter_bench; may be missing
 };
 
 // An error names the file that is missing.

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <exception>
 
+#include "tool/bench.h"
 #include "tool/env.h"
 #include "tool/explain.h"
 #include "tool/run.h"
@@ -22,6 +23,7 @@ struct Command {
 constexpr Command kCommands[] = {
     {"run", kRunUsage, kRunSummary, &run_command},
     {"env", kEnvUsage, kEnvSummary, &env_command},
+    {"bench", kBenchUsage, kBenchSummary, &bench_command},
     {"explain", kExplainUsage, kExplainSummary, &explain_command},
     {"topo", kTopoUsage, kTopoSummary, &topo_command},
 };

@@ -5,7 +5,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 #include "rank_board.h"
 
@@ -13,39 +12,21 @@ namespace nccl_slab::bench {
 namespace {
 
 constexpr char kUsage[] =
-    "usage: reduce_scatter_bench [--ranks N] [--devices K] [--dtype bf16|fp16|fp32] [--sizes "
-    "BYTES,BYTES,...]\n"
-    "  [--graph | --eager] [--in-place] [--repeats N] [--repeat-ms MS] [--limit SECONDS] [--label TEXT] "
-    "[--json FILE]\n"
-    "Sizes are bytes of one rank's output and take the suffixes K and M. Times ncclReduceScatter of "
-    "whatever\n"
-    "libnccl.so.2 is loaded, with one process per rank.\n";
+    "usage: reduce_scatter_bench [--ranks N] [--devices K] [--sizes BYTES,BYTES,...]\n"
+    "  [--dtype bf16|fp16|fp32] [--graph | --eager] [--in-place] [--series TYPE/graph|eager/out|in,...]\n"
+    "  [--repeats N] [--repeat-ms MS] [--budget SECONDS] [--limit SECONDS] [--label TEXT] [--link] [--rows]\n"
+    "Sizes are bytes of one rank's output and take the suffixes K and M. Times ncclReduceScatter of\n"
+    "whatever libnccl.so.2 is loaded, with one process per rank; `nccl-slab bench` compares with it.\n";
 
-constexpr ElementType kElements[] = {
-    {"bf16", ncclBfloat16, 2}, {"fp16", ncclFloat16, 2}, {"fp32", ncclFloat32, 4}};
-
-constexpr option kOptions[] = {{"ranks", required_argument, nullptr, 'n'},
-                               {"devices", required_argument, nullptr, 'g'},
-                               {"dtype", required_argument, nullptr, 'd'},
-                               {"sizes", required_argument, nullptr, 's'},
-                               {"graph", no_argument, nullptr, 'G'},
-                               {"eager", no_argument, nullptr, 'E'},
-                               {"in-place", no_argument, nullptr, 'i'},
-                               {"repeats", required_argument, nullptr, 'r'},
-                               {"repeat-ms", required_argument, nullptr, 'm'},
-                               {"limit", required_argument, nullptr, 't'},
-                               {"label", required_argument, nullptr, 'l'},
-                               {"json", required_argument, nullptr, 'j'},
-                               {nullptr, 0, nullptr, 0}};
-
-bool parse_element(const char* name, ElementType* element) {
-  for (const ElementType& candidate : kElements) {
-    if (std::strcmp(candidate.name, name) != 0) continue;
-    *element = candidate;
-    return true;
-  }
-  return false;
-}
+constexpr option kOptions[] = {
+    {"ranks", required_argument, nullptr, 'n'},   {"devices", required_argument, nullptr, 'g'},
+    {"dtype", required_argument, nullptr, 'd'},   {"sizes", required_argument, nullptr, 's'},
+    {"series", required_argument, nullptr, 'S'},  {"graph", no_argument, nullptr, 'G'},
+    {"eager", no_argument, nullptr, 'E'},         {"in-place", no_argument, nullptr, 'i'},
+    {"repeats", required_argument, nullptr, 'r'}, {"repeat-ms", required_argument, nullptr, 'm'},
+    {"budget", required_argument, nullptr, 'b'},  {"limit", required_argument, nullptr, 't'},
+    {"label", required_argument, nullptr, 'l'},   {"link", no_argument, nullptr, 'L'},
+    {"rows", no_argument, nullptr, 'R'},          {nullptr, 0, nullptr, 0}};
 
 bool parse_sizes(const char* text, std::vector<std::size_t>* sizes) {
   sizes->clear();
@@ -62,6 +43,42 @@ bool parse_sizes(const char* text, std::vector<std::size_t>* sizes) {
   return !sizes->empty();
 }
 
+// What concerns the only series, or the first of a list.
+bool apply_to_series(int letter, const char* value, Series* series) {
+  switch (letter) {
+    case 'd':
+      return parse_element(value, &series->element);
+    case 'G':
+    case 'E':
+      series->graph = letter == 'G';
+      return true;
+    case 'i':
+      series->in_place = true;
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool apply_to_length(int letter, const char* value, Options* options) {
+  switch (letter) {
+    case 'r':
+      options->repeats = std::atoi(value);
+      return true;
+    case 'm':
+      options->repeat_ms = std::atof(value);
+      return true;
+    case 'b':
+      options->budget_s = std::atof(value);
+      return true;
+    case 't':
+      options->limit_s = std::atoi(value);
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool apply(int letter, const char* value, Options* options) {
   switch (letter) {
     case 'n':
@@ -70,42 +87,34 @@ bool apply(int letter, const char* value, Options* options) {
     case 'g':
       options->devices = std::atoi(value);
       return true;
-    case 'd':
-      return parse_element(value, &options->element);
     case 's':
       return parse_sizes(value, &options->shard_bytes);
-    case 'G':
-      options->graph = true;
-      return true;
-    case 'E':
-      options->graph = false;
-      return true;
-    case 'i':
-      options->in_place = true;
-      return true;
-    case 'r':
-      options->repeats = std::atoi(value);
-      return true;
-    case 'm':
-      options->repeat_ms = std::atof(value);
-      return true;
-    case 't':
-      options->limit_s = std::atoi(value);
-      return true;
+    case 'S':
+      return parse_series(value, &options->series);
     case 'l':
       options->label = value;
       return true;
-    case 'j':
-      options->json = value;
-      return true;
+    case 'L':
+      return options->link = true;
+    case 'R':
+      return options->plain_rows = true;
     default:
-      return false;
+      return apply_to_series(letter, value, &options->series.front()) ||
+             apply_to_length(letter, value, options);
   }
 }
 
+// A size that holds no whole number of some element would be measured as another size.
+bool whole_elements(const Options& options) {
+  for (const std::size_t bytes : options.shard_bytes)
+    for (const Series& series : options.series)
+      if (bytes % series.element.bytes != 0) return false;
+  return true;
+}
+
 bool sensible(const Options& options) {
-  return options.ranks >= 1 && options.ranks <= kMaxRanks && options.devices >= 1 && options.repeats >= 1 &&
-         options.repeat_ms > 0 && options.limit_s > 0;
+  return options.ranks >= 1 && options.ranks <= kMaxRanks && options.devices >= 0 && options.repeats >= 1 &&
+         options.repeat_ms > 0 && options.limit_s > 0 && whole_elements(options);
 }
 
 }  // namespace

@@ -2,32 +2,26 @@
 // are forked.
 #pragma once
 
-#include <nccl.h>
-
 #include <cstddef>
 #include <string>
 #include <vector>
 
-namespace nccl_slab::bench {
+#include "series.h"
 
-struct ElementType {
-  const char* name;
-  ncclDataType_t type;
-  std::size_t bytes;
-};
+namespace nccl_slab::bench {
 
 struct Options {
   int ranks = 2;
-  int devices = 1;  // rank r runs on device r % devices
-  ElementType element = {"bf16", ncclBfloat16, 2};
+  int devices = 0;  // rank r runs on device r % devices; 0: all that there are
+  std::vector<Series> series{Series{}};
   std::vector<std::size_t> shard_bytes;  // bytes of one rank's output
-  bool graph = true;
-  bool in_place = false;
   int repeats = 5;
   double repeat_ms = 20;  // aimed-at duration of one repeat
-  int limit_s = 120;      // the whole run; the parent then ends all ranks
+  double budget_s = 1e9;  // no measurement begins after this time, or takes much longer
+  int limit_s = 120;      // the whole run; then all ranks are ended
+  bool link = false;      // measure the link of device 0 first
+  bool plain_rows = false;
   std::string label;
-  std::string json;  // file to write, empty for none
 };
 
 // False, after one line on stderr, when the command line makes no sense.

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "options.h"
+#include "series.h"
 
 namespace nccl_slab::bench {
 

@@ -1,10 +1,7 @@
 // See report.h. Bus bandwidth is (n-1) shards per call: what each rank must send at least once.
 #include "report.h"
 
-#include <nccl.h>
-
 #include <cstdio>
-#include <memory>
 
 namespace nccl_slab::bench {
 namespace {
@@ -19,51 +16,47 @@ int nccl_version() {
   return version;
 }
 
-const char* mode(const Options& options) {
-  return options.graph ? "graph" : "eager";
-}
-
-const char* place(const Options& options) {
-  return options.in_place ? "in place" : "out of place";
-}
-
-void write_row(std::FILE* file, const Options& options, const Row& row, bool last) {
-  std::fprintf(
-      file,
-      "    {\"bytes\": %zu, \"median_us\": %.3f, \"min_us\": %.3f, \"max_us\": %.3f, \"bus_gbps\": %.3f, "
-      "\"calls\": %d, \"wrong\": %zu}%s\n",
-      row.bytes, row.median_us, row.min_us, row.max_us, bus_gbps(options, row), row.calls, row.wrong,
-      last ? "" : ",");
-}
-
 }  // namespace
 
-void print_header(const Options& options) {
-  std::printf("# %s nccl %d, %d ranks on %d device(s), %s, %s, %s, %d repeats\n", options.label.c_str(),
-              nccl_version(), options.ranks, options.devices, options.element.name, mode(options),
-              place(options), options.repeats);
-  std::printf("%12s %11s %11s %11s %10s %8s\n", "shard bytes", "median us", "min us", "max us", "bus GB/s",
-              "wrong");
+void print_about(const Options& options, const TimedRank& rank) {
+  const char* format =
+      options.plain_rows ? "about %d %d %d %s\n" : "# NCCL %d, %d ranks on %d device(s), served by: %s\n";
+  std::printf(format, nccl_version(), options.ranks, rank.devices(), rank.served().c_str());
   std::fflush(stdout);
 }
 
-void print_row(const Options& options, const Row& row) {
-  std::printf("%12zu %11.2f %11.2f %11.2f %10.2f %8zu\n", row.bytes, row.median_us, row.min_us, row.max_us,
-              bus_gbps(options, row), row.wrong);
+void print_link(const Options& options, double gbps) {
+  const char* format =
+      options.plain_rows ? "link %.3f\n" : "# link of device 0 to host memory: %.1f GB/s each way at once\n";
+  std::printf(format, gbps);
   std::fflush(stdout);
 }
 
-bool write_json(const Options& options, const std::vector<Row>& rows) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(options.json.c_str(), "w"),
-                                                             std::fclose);
-  if (file == nullptr) return false;
-  std::fprintf(file.get(),
-               "{\n  \"label\": \"%s\", \"nccl\": %d, \"ranks\": %d, \"devices\": %d, \"dtype\": \"%s\",\n"
-               "  \"mode\": \"%s\", \"in_place\": %s, \"repeats\": %d,\n  \"rows\": [\n",
-               options.label.c_str(), nccl_version(), options.ranks, options.devices, options.element.name,
-               mode(options), options.in_place ? "true" : "false", options.repeats);
-  for (const Row& row : rows) write_row(file.get(), options, row, &row == &rows.back());
-  return std::fputs("  ]\n}\n", file.get()) >= 0;
+void print_series(const Options& options, const Series& series) {
+  if (options.plain_rows) return;
+  std::printf("# %s %s, %d repeats\n", options.label.c_str(), name_of(series).c_str(), options.repeats);
+  std::printf("%12s %11s %11s %11s %10s %8s %6s\n", "shard bytes", "median us", "min us", "max us",
+              "bus GB/s", "wrong", "by");
+}
+
+void print_row(const Options& options, const Series& series, const Row& row) {
+  const char* by = row.by_slab ? "slab" : "nccl";
+  if (options.plain_rows) {
+    std::printf("row %s %zu %.3f %.3f %.3f %d %zu %s\n", name_of(series).c_str(), row.bytes, row.median_us,
+                row.min_us, row.max_us, row.calls, row.wrong, by);
+  } else {
+    std::printf("%12zu %11.2f %11.2f %11.2f %10.2f %8zu %6s\n", row.bytes, row.median_us, row.min_us,
+                row.max_us, bus_gbps(options, row), row.wrong, by);
+  }
+  std::fflush(stdout);
+}
+
+void print_left(const Options& options, const Series& series, std::size_t bytes) {
+  if (options.plain_rows)
+    std::printf("left %s %zu\n", name_of(series).c_str(), bytes);
+  else
+    std::printf("%12zu not measured, no time left\n", bytes);
+  std::fflush(stdout);
 }
 
 }  // namespace nccl_slab::bench

@@ -1,17 +1,20 @@
-// The benchmark's output: a table on stdout while it runs, and the same numbers as a JSON file. Called by
-// rank 0 only.
+// The benchmark's output while it runs: a table for people, or (--rows) a line of words per fact for
+// `nccl-slab bench`, which reads them in src/tool/bench_child.cc. Called by rank 0 only.
 #pragma once
-
-#include <vector>
 
 #include "options.h"
 #include "timed_rank.h"
 
 namespace nccl_slab::bench {
 
-void print_header(const Options& options);
-void print_row(const Options& options, const Row& row);
-// False when the file cannot be written.
-bool write_json(const Options& options, const std::vector<Row>& rows);
+// about NCCL-VERSION RANKS DEVICES SERVED-BY
+void print_about(const Options& options, const TimedRank& rank);
+// link GB/S
+void print_link(const Options& options, double gbps);
+void print_series(const Options& options, const Series& series);
+// row SERIES BYTES MEDIAN-US MIN-US MAX-US CALLS WRONG slab|nccl
+void print_row(const Options& options, const Series& series, const Row& row);
+// left SERIES BYTES: not measured, for lack of time
+void print_left(const Options& options, const Series& series, std::size_t bytes);
 
 }  // namespace nccl_slab::bench

@@ -7,22 +7,24 @@
 #include <vector>
 
 #include "checked.h"
+#include "link_rate.h"
+#include "our_library.h"
 #include "pattern.h"
+#include "sharing.h"
 
 namespace nccl_slab::bench {
 namespace {
 
 constexpr int kWarmUps = 3;
-constexpr std::size_t kManyCallsUpTo =
-    1u << 20;  // bytes; above, one graph holds few calls: launching costs nothing
-constexpr int kManyCalls = 10;
-constexpr int kFewCalls = 2;
+// One graph holds many short calls; of long ones launching costs nothing.
+constexpr std::size_t kManyCallsUpTo = 1u << 20, kFewCallsUpTo = 16u << 20;
+constexpr int kManyCalls = 10, kFewCalls = 2;
 
 }  // namespace
 
 TimedRank::TimedRank(const Options& options, RankBoard* board, int rank)
     : options_(options), board_(board), rank_(rank) {
-  BENCH_CHECKED(cudaSetDevice(rank % options.devices));
+  open_device();
   BENCH_CHECKED(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
   BENCH_CHECKED(cudaEventCreate(&begin_));
   BENCH_CHECKED(cudaEventCreate(&end_));
@@ -31,6 +33,14 @@ TimedRank::TimedRank(const Options& options, RankBoard* board, int rank)
   BENCH_CHECKED(
       cudaMalloc(reinterpret_cast<void**>(&input_), largest * static_cast<std::size_t>(options.ranks)));
   BENCH_CHECKED(cudaMalloc(reinterpret_cast<void**>(&separate_output_), largest));
+}
+
+void TimedRank::open_device() {
+  int present = 0;
+  BENCH_CHECKED(cudaGetDeviceCount(&present));
+  devices_ = options_.devices > 0 ? std::min(options_.devices, present) : present;
+  BENCH_CHECKED(cudaSetDevice(rank_ % devices_));
+  if (options_.ranks > devices_) allow_shared_gpus(rank_, options_.ranks);
 }
 
 TimedRank::~TimedRank() {
@@ -43,15 +53,32 @@ TimedRank::~TimedRank() {
   cudaStreamDestroy(stream_);
 }
 
-Row TimedRank::measure(std::size_t bytes) {
-  count_ = bytes / options_.element.bytes;
-  output_ = options_.in_place ? input_ + static_cast<std::size_t>(rank_) * bytes : separate_output_;
-  calls_per_launch_ = !options_.graph ? 1 : bytes <= kManyCallsUpTo ? kManyCalls : kFewCalls;
+std::string TimedRank::served() const {
+  return served_by(communicator_);
+}
+
+double TimedRank::measure_link() {
+  const double rate = rank_ == 0 ? link_rate() : 0;
+  board_->barrier();
+  return rate;
+}
+
+int TimedRank::calls_per_graph(std::size_t bytes) const {
+  return bytes <= kManyCallsUpTo ? kManyCalls : bytes <= kFewCallsUpTo ? kFewCalls : 1;
+}
+
+Row TimedRank::measure(const Series& series, std::size_t bytes) {
+  series_ = series;
+  count_ = bytes / series.element.bytes;
+  output_ = series.in_place ? input_ + static_cast<std::size_t>(rank_) * bytes : separate_output_;
+  calls_per_launch_ = series.graph ? calls_per_graph(bytes) : 1;
 
   Row row{.bytes = bytes};
+  const auto before = slab_calls(communicator_);
   row.wrong = wrong_after_one_launch();
-  if (options_.graph) record_graph();
-  for (int i = 0; i < kWarmUps; ++i) launch();
+  row.by_slab = slab_calls(communicator_) > before;
+  if (series.graph) record_graph();
+  launch();
   const int launches = launches_per_repeat();
   row.calls = launches * calls_per_launch_;
   std::vector<double> times;
@@ -66,8 +93,8 @@ Row TimedRank::measure(std::size_t bytes) {
 
 // Copies one period to the device and doubles what is there, always by whole periods.
 void TimedRank::fill_input(std::uint32_t seed) {
-  const std::size_t bytes = count_ * options_.element.bytes * static_cast<std::size_t>(options_.ranks);
-  const Bytes period = input_period(options_.element, rank_, seed);
+  const std::size_t bytes = count_ * series_.element.bytes * static_cast<std::size_t>(options_.ranks);
+  const Bytes period = input_period(series_.element, rank_, seed);
   std::size_t filled = std::min(bytes, period.size());
   BENCH_CHECKED(cudaMemcpyAsync(input_, period.data(), filled, cudaMemcpyHostToDevice, stream_));
   while (filled < bytes) {
@@ -79,8 +106,8 @@ void TimedRank::fill_input(std::uint32_t seed) {
 }
 
 void TimedRank::poison_output() {
-  if (options_.in_place) return;
-  BENCH_CHECKED(cudaMemsetAsync(output_, 0xff, count_ * options_.element.bytes, stream_));
+  if (series_.in_place) return;
+  BENCH_CHECKED(cudaMemsetAsync(output_, 0xff, count_ * series_.element.bytes, stream_));
   BENCH_CHECKED(cudaStreamSynchronize(stream_));
 }
 
@@ -91,17 +118,17 @@ std::size_t TimedRank::wrong_after_one_launch() {
   fill_input(seed);
   poison_output();
   board_->barrier();
-  if (options_.in_place) {
+  if (series_.in_place) {
     enqueue_call();
   } else {
     launch();
   }
-  Bytes result(count_ * options_.element.bytes);
+  Bytes result(count_ * series_.element.bytes);
   BENCH_CHECKED(cudaMemcpyAsync(result.data(), output_, result.size(), cudaMemcpyDeviceToHost, stream_));
   BENCH_CHECKED(cudaStreamSynchronize(stream_));
-  const Bytes expected = sum_period(options_.element, options_.ranks, seed);
+  const Bytes expected = sum_period(series_.element, options_.ranks, seed);
   const std::size_t wrong =
-      wrong_elements(options_.element, result, expected, static_cast<std::size_t>(rank_) * count_);
+      wrong_elements(series_.element, result, expected, static_cast<std::size_t>(rank_) * count_);
   if (graph_ != nullptr) {
     BENCH_CHECKED(cudaGraphExecDestroy(graph_));
     graph_ = nullptr;
@@ -111,7 +138,7 @@ std::size_t TimedRank::wrong_after_one_launch() {
 
 void TimedRank::enqueue_call() {
   BENCH_CHECKED(
-      ncclReduceScatter(input_, output_, count_, options_.element.type, ncclSum, communicator_, stream_));
+      ncclReduceScatter(input_, output_, count_, series_.element.type, ncclSum, communicator_, stream_));
 }
 
 void TimedRank::record_graph() {
@@ -146,9 +173,10 @@ double TimedRank::repeat_us(int launches) {
 }
 
 int TimedRank::launches_per_repeat() {
-  const double launch_us = repeat_us(kWarmUps) * calls_per_launch_;
-  const double wanted = options_.repeat_ms * 1e3 / std::max(launch_us, 1e-3);
-  return static_cast<int>(std::clamp(std::ceil(wanted), 2.0, 2000.0));
+  const double wanted_us = options_.repeat_ms * 1e3;
+  double launch_us = repeat_us(1) * calls_per_launch_;
+  if (launch_us * kWarmUps < wanted_us) launch_us = repeat_us(kWarmUps) * calls_per_launch_;
+  return static_cast<int>(std::clamp(std::ceil(wanted_us / std::max(launch_us, 1e-3)), 1.0, 2000.0));
 }
 
 }  // namespace nccl_slab::bench

@@ -7,6 +7,7 @@
 #include <nccl.h>
 
 #include <cstdint>
+#include <string>
 
 #include "options.h"
 #include "rank_board.h"
@@ -21,6 +22,7 @@ struct Row {
   double max_us = 0;
   int calls = 0;          // per repeat
   std::size_t wrong = 0;  // elements, on the worst rank
+  bool by_slab = false;   // rather than by NCCL
 };
 
 class TimedRank {
@@ -30,9 +32,16 @@ class TimedRank {
   TimedRank(const TimedRank&) = delete;
   TimedRank& operator=(const TimedRank&) = delete;
 
-  Row measure(std::size_t bytes);
+  Row measure(const Series& series, std::size_t bytes);
+
+  // Of the link to host memory, measured by rank 0 while the others wait; 0 on these.
+  double measure_link();
+  int devices() const { return devices_; }
+  std::string served() const;
 
  private:
+  void open_device();
+  int calls_per_graph(std::size_t bytes) const;
   void fill_input(std::uint32_t seed);
   void poison_output();
   std::size_t wrong_after_one_launch();
@@ -45,6 +54,8 @@ class TimedRank {
   const Options& options_;
   RankBoard* board_;
   int rank_;
+  int devices_ = 1;
+  Series series_;
   ncclComm_t communicator_ = nullptr;
   cudaStream_t stream_ = nullptr;
   cudaEvent_t begin_ = nullptr;

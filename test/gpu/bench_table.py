@@ -1,38 +1,40 @@
-"""Gathers what the benchmark steps measured into one table: a line per transport, type, mode, ranks and size, with
-NCCL's median, ours, our islands where they were measured, and how many times faster than NCCL our own choice is.
-"""
+"""Gathers what the benchmark steps measured into one table: a line per step, transport, series, ranks and size, with
+NCCL's median, ours, how many times faster ours is, and how far the repeats lie apart."""
 
 import json
 import pathlib
 
-_COLUMNS = ("nccl", "slab", "islands")
 _HEAD = (
-    "| transport | type | mode | ranks | shard bytes | NCCL us | slab us | islands us | ratio | spread |\n"
-    + "|---" * 10
+    "| step | mailboxes | series | ranks | shard bytes | NCCL us | slab us | ratio | spread |\n"
+    + "|---" * 9
     + "|\n"
 )
 
 
 def collect(work: pathlib.Path) -> list[dict]:
-    """Every measurement of this run."""
-    return [json.loads(path.read_text()) for path in sorted(work.glob("bench_*/bench.json"))]
+    """Every report of this run, with the step's folder as `step`."""
+    return [{"step": path.parent.name, **json.loads(path.read_text())} for path in sorted(work.glob("bench_*/bench.json"))]
 
 
-def table(measurements: list[dict]) -> str:
+def charts(work: pathlib.Path) -> list[pathlib.Path]:
+    return sorted(work.glob("bench_*/bench.svg"))
+
+
+def table(reports: list[dict]) -> str:
     cells: dict[tuple, dict[str, dict]] = {}
-    for measured in measurements:
-        label, _, transport = measured["label"].partition(" ")
-        for row in measured["rows"]:
-            key = (transport, measured["dtype"], measured["mode"], measured["ranks"], row["bytes"])
-            cells.setdefault(key, {})[label] = row
+    for report in reports:
+        for run in report["runs"]:
+            for row in run["rows"]:
+                key = (report["step"], run["transport"], row["series"], run["ranks"], row["bytes"])
+                cells.setdefault(key, {})[run["library"]] = row
     return _HEAD + "".join(_line(key, cells[key]) for key in sorted(cells))
 
 
 def _line(key: tuple, cell: dict[str, dict]) -> str:
-    medians = {label: row["median_us"] for label, row in cell.items()}
-    shown = [f"{medians[label]:.2f}" if label in medians else "" for label in _COLUMNS]
-    ratio = f"{medians['nccl'] / medians['slab']:.2f}" if {"nccl", "slab"} <= medians.keys() else ""
-    return "| " + " | ".join([*map(str, key), *shown, ratio, _spread(cell.get("slab"))]) + " |\n"
+    nccl, slab = cell.get("NCCL"), cell.get("nccl-slab")
+    medians = [f"{row['median_us']:.2f}" if row else "" for row in (nccl, slab)]
+    ratio = f"{nccl['median_us'] / slab['median_us']:.2f}" if nccl and slab else ""
+    return "| " + " | ".join([*map(str, key), *medians, ratio, _spread(slab)]) + " |\n"
 
 
 def _spread(row: dict | None) -> str:

@@ -12,6 +12,7 @@ class Places:
     def __init__(self, nccl: str | None, flavour: str = "cuda"):
         self._built = [ROOT / "out" / flavour, ROOT / "build" / flavour]
         self.nccl = pathlib.Path(nccl).resolve() if nccl else None
+        self.emulated = flavour == "emu"
 
     def built(self, name: str) -> pathlib.Path | None:
         """The built file of that name; the installed one comes first."""
@@ -20,6 +21,11 @@ class Places:
                 if found.is_file():
                     return found
         return None
+
+    def tool(self) -> pathlib.Path | None:
+        """The command, which works in an installation only."""
+        found = self._built[0] / "bin" / "nccl-slab"
+        return found if found.is_file() else None
 
     def preload(self) -> pathlib.Path | None:
         return self.built("libnccl-slab.so")

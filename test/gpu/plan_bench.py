@@ -1,80 +1,55 @@
-"""Steps that measure: ncclReduceScatter plain and with the slab, over peer memory and over host memory. Ranks
-that share a GPU measure protocol and launch cost over peer memory, and real PCIe traffic over host memory."""
+"""Steps that measure: `nccl-slab bench`, ncclReduceScatter plain and with the slab, over peer memory and over host
+memory. Ranks that share a GPU measure protocol and launch cost over peer memory, and real PCIe traffic over host memory."""
 
-import dataclasses
-import itertools
+import json
 import pathlib
 
-import slab_statistics
 from environment import Environment
 from places import Places
 from step import Step
 
-SIZES = "4K,16K,64K,256K,1M,4M,16M"
 QUICK_SIZES = "4K,256K,4M"
-SEVERAL_GPUS_SIZES = "1K," + SIZES + ",64M,256M"
-# What makes NCCL take the same way as the slab does.
-_NCCL_WAY = {"peer": {}, "host": {"NCCL_P2P_DISABLE": "1"}}
-# The slab's variants that are measured beside its own choice.
-_ISLANDS = {"algo": "islands", "islands": "0,1,2,3|4,5,6,7"}
-
-
-@dataclasses.dataclass(frozen=True)
-class Case:
-    transport: str
-    ranks: int
-    mode: str = "graph"
-    dtype: str = "bf16"
-
-
-def cases(ranks: tuple[int, ...], quick: bool) -> list[Case]:
-    """The full set, and the other types where they must cost what bf16 costs."""
-    modes = ("graph",) if quick else ("graph", "eager")
-    found = list(itertools.starmap(Case, itertools.product(("host", "peer"), ranks, modes)))
-    if not quick:
-        found += [Case("host", max(ranks), dtype=dtype) for dtype in ("fp16", "fp32")]
-    return found
+SERIES_SIZES = "4K,64K,1M,16M"
+_ISLANDS = {"NCCL_SLAB_ALGO": "islands", "NCCL_SLAB_ISLANDS": "0,1,2,3|4,5,6,7"}
+_GRACE_S = 90  # beyond a step's budget: the ranks' starts, and sizes that took longer than expected
 
 
 def steps(places: Places, environment: Environment, ranks: tuple[int, ...], quick: bool) -> list[Step]:
     several = environment.devices > 1
-    sizes = QUICK_SIZES if quick else SEVERAL_GPUS_SIZES if several else SIZES
-    ranks = tuple(count for count in ranks if not several or count <= environment.devices) or (2,)
-    planned = [Planned(places, environment, case, sizes) for case in cases(ranks, quick)]
-    return [step for each in planned for step in each.steps()]
+    fitting = [count for count in ranks if not several or count <= environment.devices] or [2]
+    most, listed = str(max(fitting)), ",".join(map(str, fitting))
+    plan = Plan(places, environment)
+    if quick:
+        return [plan.step("tables", 100, "--tables", "--ranks", listed, "--sizes", QUICK_SIZES)]
+    found = [plan.step("tables", 240, "--tables", "--ranks", listed)]
+    for transport in ("host", "peer"):
+        where = ("--transport", transport, "--ranks", most, "--sizes", SERIES_SIZES)
+        found.append(plan.step(f"{transport} n={most} series", 120, *where))
+        if most == "8":
+            only = ("--without-nccl", "--dtype", "bf16", "--mode", "graph", "--place", "out")
+            found.append(plan.step(f"{transport} n=8 islands", 60, *where, *only, variables=_ISLANDS))
+    return found
 
 
-@dataclasses.dataclass
-class Planned:
-    places: Places
-    environment: Environment
-    case: Case
-    sizes: str
+class Plan:
+    def __init__(self, places: Places, environment: Environment):
+        self._places = places
+        self._environment = environment
 
-    def steps(self) -> list[Step]:
-        transport, given = self.case.transport, self.environment.given_nccl(self.case.ranks)
-        slab = given | self.environment.preload(self.places.preload(), transport)
-        found = [
-            self._step("nccl", given | _NCCL_WAY[transport]),
-            self._step("slab", slab, _slab_only),
-        ]
-        if self.case.ranks == 8 and self.case.mode == "graph":
-            islands = given | self.environment.preload(self.places.preload(), transport, **_ISLANDS)
-            found.append(self._step("islands", islands, _slab_only))
-        return found
-
-    def _step(self, label: str, variables: dict[str, str], check=None) -> Step:
-        case, program = self.case, self.places.built("reduce_scatter_bench")
-        options = (
-            f"--ranks {case.ranks} --devices {self.environment.devices} --dtype {case.dtype} --sizes {self.sizes} "
-            f"--{case.mode} --limit 85 --json {{dir}}/bench.json --label"
-        )
-        name = f"bench/{case.transport} n={case.ranks} {case.dtype} {case.mode} {label}"
-        command = [str(program), *options.split(), f"{label} {case.transport}"]
-        return Step(
-            name, command, 90, variables, check, self.places.missing_for_nccl(program, "reduce_scatter_bench")
-        )
+    def step(self, name: str, budget_s: int, *options: str, variables: dict[str, str] | None = None) -> Step:
+        tool = self._places.tool()
+        machine = ["--machine", "8-4+4"] if self._places.emulated else ["--devices", str(self._environment.devices)]
+        command = [str(tool), "bench", *machine, "--budget", str(budget_s), *options]
+        command += ["--json", "{dir}/bench.json", "--svg", "{dir}/bench.svg"]
+        missing = self._places.missing_for_nccl(tool, "bin/nccl-slab")
+        # How many channels NCCL may use where ranks share a GPU is the benchmark's business.
+        given = self._environment.given_nccl(1) | (variables or {})
+        return Step(f"bench/{name}", command, budget_s + _GRACE_S, given, _slab_only, missing)
 
 
 def _slab_only(folder: pathlib.Path, _: str) -> list[str]:
-    return slab_statistics.complaints(folder, 1)
+    """With the slab every call must be the slab's."""
+    ours = [run for run in json.loads((folder / "bench.json").read_text())["runs"] if run["library"] == "nccl-slab"]
+    rows = [row for run in ours for row in run["rows"]]
+    forwarded = [f"{row['series']} {row['bytes']}" for row in rows if row["by"] != "slab"]
+    return ([] if rows else ["nothing was measured"]) + [f"forwarded: {text}" for text in forwarded[:3]]

@@ -1,6 +1,6 @@
 """What the suite leaves behind: few files, rewritten after every step, so that a run that is cut off still
 says what it found. summary.json (outcomes), steps.log (every step's output, shortened), bench.json and
-bench.md (measurements)."""
+bench.md (measurements), bench_*.svg (charts)."""
 
 import dataclasses
 import json
@@ -32,6 +32,8 @@ class Summary:
         if measurements:
             self._write("bench.json", json.dumps(measurements))
             self._write("bench.md", bench_table.table(measurements))
+            for chart in bench_table.charts(self._work):
+                self._write(f"{chart.parent.name}.svg", chart.read_text())
 
     def counts(self) -> dict[str, int]:
         return {

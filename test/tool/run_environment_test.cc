@@ -8,8 +8,9 @@
 namespace nccl_slab::tool {
 namespace {
 
-const Layout kLayout = {"/o/lib/libnccl-slab.so", "/o/lib/nccl-slab", "/o/lib/nccl-slab/libnccl.so.2",
-                        "/o/lib/emulated", "/o/share/nccl-slab/machines"};
+const Layout kLayout = {"/o/lib/libnccl-slab.so",        "/o/lib/nccl-slab",
+                        "/o/lib/nccl-slab/libnccl.so.2", "/o/lib/emulated",
+                        "/o/share/nccl-slab/machines",   "/o/libexec/nccl-slab/reduce_scatter_bench"};
 
 const char* empty(const char*) {
   return nullptr;

@@ -101,16 +101,14 @@ class RunnerTest(unittest.TestCase):
 
 class BenchTableTest(unittest.TestCase):
     def test_puts_both_libraries_into_one_line(self):
-        measured = {"dtype": "bf16", "mode": "graph", "ranks": 2}
-        row = {"bytes": 4096, "median_us": 8.0, "min_us": 7.0, "max_us": 9.0}
-        table = bench_table.table(
-            [
-                measured | {"label": "nccl host", "rows": [row]},
-                measured
-                | {"label": "slab host", "rows": [row | {"median_us": 4.0, "min_us": 4.0, "max_us": 5.0}]},
-            ]
-        )
-        self.assertIn("| host | bf16 | graph | 2 | 4096 | 8.00 | 4.00 |  | 2.00 | 25% |", table)
+        row = {"series": "bf16/graph/out", "bytes": 4096, "median_us": 8.0, "min_us": 7.0, "max_us": 9.0}
+        faster = row | {"median_us": 4.0, "min_us": 4.0, "max_us": 5.0}
+        runs = [
+            {"library": library, "transport": "host", "ranks": 2, "rows": [each]}
+            for library, each in (("NCCL", row), ("nccl-slab", faster))
+        ]
+        table = bench_table.table([{"step": "tables", "runs": runs}])
+        self.assertIn("| tables | host | bf16/graph/out | 2 | 4096 | 8.00 | 4.00 | 2.00 | 25% |", table)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,135 @@
+#include "tool/bench_options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <sstream>
+#include <string_view>
+
+namespace nccl_slab::tool {
+namespace {
+
+using Words = std::vector<std::string>;
+
+// What a command line may hold, with the defaults.
+using Values = std::map<std::string, std::string, std::less<>>;
+const Values kDefaults = {{"--machine", ""},   {"--nccl", ""},     {"--ranks", ""}, {"--devices", "0"},
+                          {"--transport", ""}, {"--sizes", ""},    {"--dtype", ""}, {"--mode", ""},
+                          {"--place", ""},     {"--repeats", "5"}, {"--json", ""},  {"--svg", ""},
+                          {"--budget", "240"}};
+const Values kSwitches = {{"--tables", ""}, {"--without-nccl", ""}};
+
+// For what was not asked for.
+const Values kUsual = {{"--transport", "auto"},
+                       {"--dtype", "bf16,fp16,fp32"},
+                       {"--mode", "graph,eager"},
+                       {"--place", "out,in"},
+                       {"--sizes", "1K,4K,16K,64K,256K,1M,4M,16M,64M,256M"}};
+const Values kOfTables = {{"--transport", "host,peer"}, {"--ranks", "2,4,8"},
+                          {"--dtype", "bf16"},          {"--mode", "graph"},
+                          {"--place", "out"},           {"--sizes", "1K,4K,16K,64K,256K,1M,4M,16M"}};
+
+Words split(const std::string& text) {
+  Words words;
+  std::istringstream stream(text);
+  for (std::string word; std::getline(stream, word, ',');) words.push_back(word);
+  return words;
+}
+
+bool parse_int(const std::string& text, int least, int most, int* value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return error == std::errc() && end == text.data() + text.size() && *value >= least && *value <= most;
+}
+
+Status invalid(const std::string& option, const std::string& value) {
+  return Status::error(option + " cannot be '" + value + "'");
+}
+
+// Splits the command line into values and switches.
+Status read(int argc, char** argv, Values* values, Values* switches) {
+  for (int at = 1; at < argc; ++at) {
+    std::string word = argv[at];
+    const std::size_t equals = word.find('=');
+    const std::string name = word.substr(0, equals);
+    if (kSwitches.count(word) != 0) {
+      (*switches)[word] = "1";
+    } else if (kDefaults.count(name) != 0 && equals != std::string::npos) {
+      (*values)[name] = word.substr(equals + 1);
+    } else if (kDefaults.count(name) != 0 && at + 1 < argc) {
+      (*values)[name] = argv[++at];
+    } else {
+      return Status::error("unknown option, or one without its value: " + word);
+    }
+  }
+  return Status::ok();
+}
+
+Status check_words(const std::string& option, const Words& words, const Words& known) {
+  if (words.empty()) return invalid(option, "");
+  for (const std::string& word : words)
+    if (std::find(known.begin(), known.end(), word) == known.end()) return invalid(option, word);
+  return Status::ok();
+}
+
+std::string series_of(const Words& types, const Words& modes, const Words& places) {
+  const auto named = [](const std::string& type, const std::string& mode, const std::string& place) {
+    return type + "/" + mode + "/" + place;
+  };
+  std::string text = named(types[0], modes[0], places[0]);
+  for (std::size_t i = 1; i < modes.size(); ++i) text += "," + named(types[0], modes[i], places[0]);
+  for (std::size_t i = 1; i < types.size(); ++i) text += "," + named(types[i], modes[0], places[0]);
+  for (std::size_t i = 1; i < places.size(); ++i) text += "," + named(types[0], modes[0], places[i]);
+  return text;
+}
+
+Status take_series(const Values& values, BenchOptions* options) {
+  const Words types = split(values.at("--dtype")), modes = split(values.at("--mode")),
+              places = split(values.at("--place"));
+  if (Status status = check_words("--dtype", types, {"bf16", "fp16", "fp32"}); !status) return status;
+  if (Status status = check_words("--mode", modes, {"graph", "eager"}); !status) return status;
+  if (Status status = check_words("--place", places, {"out", "in"}); !status) return status;
+  options->series = series_of(types, modes, places);
+  options->sizes = values.at("--sizes");
+  return Status::ok();
+}
+
+Status take_ranks(const std::string& text, BenchOptions* options) {
+  for (const std::string& word : split(text))
+    if (!parse_int(word, 2, 16, &options->ranks.emplace_back())) return invalid("--ranks", word);
+  return Status::ok();
+}
+
+Status take_numbers(const Values& values, BenchOptions* options) {
+  int budget = 0;
+  if (!parse_int(values.at("--devices"), 0, 64, &options->devices))
+    return invalid("--devices", values.at("--devices"));
+  if (!parse_int(values.at("--repeats"), 1, 1000, &options->repeats))
+    return invalid("--repeats", values.at("--repeats"));
+  if (!parse_int(values.at("--budget"), 1, 1000000, &budget))
+    return invalid("--budget", values.at("--budget"));
+  options->budget_s = budget;
+  return Status::ok();
+}
+
+}  // namespace
+
+Status parse_bench_options(int argc, char** argv, BenchOptions* options) {
+  Values values = kDefaults, switches;
+  if (Status status = read(argc, argv, &values, &switches); !status) return status;
+  options->tables = switches.count("--tables") != 0;
+  options->without_nccl = switches.count("--without-nccl") != 0;
+  for (const auto& [name, value] : options->tables ? kOfTables : kUsual)
+    if (values[name].empty()) values[name] = value;
+  options->transports = split(values["--transport"]);
+  if (Status status = check_words("--transport", options->transports, {"auto", "peer", "host"}); !status)
+    return status;
+  options->machine = values["--machine"];
+  options->nccl = values["--nccl"];
+  options->json = values["--json"];
+  options->svg = values["--svg"];
+  if (Status status = take_ranks(values["--ranks"], options); !status) return status;
+  if (Status status = take_series(values, options); !status) return status;
+  return take_numbers(values, options);
+}
+
+}  // namespace nccl_slab::tool

@@ -1,0 +1,27 @@
+// The arguments of `nccl-slab bench`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace nccl_slab::tool {
+
+struct BenchOptions {
+  std::string machine{}, nccl{};  // empty: this machine; what the loader finds
+  std::vector<int> ranks{};       // empty: one per GPU, or 2, 4 and 8 that share the only one
+  int devices = 0;                // 0: all
+  std::vector<std::string> transports{};
+  std::string sizes{}, series{};  // as reduce_scatter_bench takes them
+  int repeats = 5;
+  double budget_s = 240;      // of the whole command
+  std::string json{}, svg{};  // files; empty: none
+  bool tables = false, without_nccl = false;
+};
+
+// Also fills in defaults; --tables stands for those of doc/performance.md. The series are the first word of
+// each of --dtype, --mode and --place together, and then each other word in the place of its first.
+Status parse_bench_options(int argc, char** argv, BenchOptions* options);
+
+}  // namespace nccl_slab::tool
