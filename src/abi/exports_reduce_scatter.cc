@@ -1,4 +1,5 @@
 // ncclReduceScatter: the call that this library is for.
+#include "abi/call_range.h"
 #include "abi/export.h"
 #include "abi/group.h"
 #include "abi/handles.h"
@@ -52,6 +53,7 @@ ncclResult_t refuse_group(const Handle& handle, const Request& request) {
 }
 
 ncclResult_t serve(const Handle& handle, ncclComm_t comm, const Request& request) {
+  const CallRange range(*handle.communicator, request);
   if (const ncclResult_t answer = asked(handle, comm, request); answer != ncclSuccess) return answer;
   if (!group().open()) return call::launch(*handle.communicator, request);
   if (!group().fits(*handle.communicator, request.stream)) return refuse_group(handle, request);

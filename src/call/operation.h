@@ -11,9 +11,6 @@
 
 namespace nccl_slab::call {
 
-// Bytes of an element of any of NCCL's types; 0 for an unknown one.
-std::size_t type_bytes(ncclDataType_t type);
-
 // Reason::none if the slab can carry the request's operation, type and count. `ops` is NCCL_SLAB_OPS.
 Reason operation_verdict(const Request& request, const std::string& ops);
 

@@ -26,4 +26,7 @@ struct Request {
   cudaStream_t stream = nullptr;
 };
 
+// Bytes of an element of any of NCCL's types; 0 for an unknown one.
+std::size_t type_bytes(ncclDataType_t type);
+
 }  // namespace nccl_slab::call

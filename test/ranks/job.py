@@ -18,7 +18,8 @@ COUNTED_DEVICES = 32  # rows and columns of the machine's counters, after one fo
 
 
 class Job:
-    """One job, run to its end. `settings` are the library's, without NCCL_SLAB_; variables are any others."""
+    """One job, run to its end. `settings` are the library's, without NCCL_SLAB_; variables are any others. FOLDER in
+    these and in the command stands for a folder of the job's own."""
 
     def __init__(self, *command, machine="8-4+4", faults="", settings=None, variables=None):
         with tempfile.TemporaryDirectory(prefix="nccl-slab-ranks-") as folder:
@@ -27,7 +28,8 @@ class Job:
                                 "NCCL_SLAB_MACHINE_STATE": str(self.folder / "links"),
                                 "NCCL_SLAB_STATS_FILE": str(self.folder / "statistics.%p"),
                                 "NCCL_SLAB_DEBUG_FILE": str(self.folder / "log"), "NCCL_SLAB_DEBUG": "INFO",
-                                "LD_PRELOAD": os.environ["RANKS_PRELOAD"], **(variables or {}),
+                                "LD_PRELOAD": os.environ["RANKS_PRELOAD"],
+                                **{name: value.replace("FOLDER", folder) for name, value in (variables or {}).items()},
                                 **{f"NCCL_SLAB_{name}": value for name, value in (settings or {}).items()}}
             # Meson's search path leads to the drop-in, which would serve ranks that are meant to run without us.
             self.environment.pop("LD_LIBRARY_PATH", None)
@@ -37,7 +39,7 @@ class Job:
             self.statistics = [each for path in sorted(self.folder.glob("statistics.*"))
                                for each in json.loads(path.read_text())]
             self.links = self.read_links()
-            self.log = self.read("log")
+            self.log, self.ranges = self.read("log"), self.read("ranges")
             self.report = json.loads(self.read("report") or "{}")
 
     def run(self, command):
