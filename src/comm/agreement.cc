@@ -1,10 +1,12 @@
 #include "comm/agreement.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/log.h"
 #include "base/settings.h"
 #include "comm/local_facts.h"
+#include "comm/pair_history.h"
 #include "topology/island_text.h"
 #include "topology/islands.h"
 
@@ -38,6 +40,21 @@ Transport choose(std::span<const RankFacts> all, int from, int to, const std::st
   return peer || !host ? Transport::kPeer : Transport::kHost;
 }
 
+bool is_proven(const Agreement& agreement, int from, int to) {
+  const bool peer = agreement.transport(from, to) == Transport::kPeer;
+  return std::all_of(agreement.facts.begin(), agreement.facts.end(), [&](const RankFacts& facts) {
+    return (peer ? facts.proven_peer : facts.proven_host).has(from, to);
+  });
+}
+
+bool all_proven(const Agreement& agreement) {
+  const int nranks = static_cast<int>(agreement.facts.size());
+  for (int from = 0; from < nranks; ++from)
+    for (int to = 0; to < nranks; ++to)
+      if (from != to && !is_proven(agreement, from, to)) return false;
+  return true;
+}
+
 IslandNode tree_of(std::span<const RankFacts> all, const Settings& settings) {
   const int nranks = static_cast<int>(all.size());
   IslandNode tree;
@@ -62,7 +79,22 @@ Agreement conclude(std::vector<RankFacts> facts, const Settings& settings) {
   for (int from = 0; from < nranks; ++from)
     for (int to = 0; to < nranks; ++to)
       agreement.transports.push_back(choose(agreement.facts, from, to, settings.transport));
+  agreement.proven = all_proven(agreement);
   return agreement;
+}
+
+topology::PairSet peer_pairs(const Agreement& agreement) {
+  topology::PairSet pairs;
+  const int nranks = static_cast<int>(agreement.facts.size());
+  for (int from = 0; from < nranks; ++from)
+    for (int to = 0; to < nranks; ++to)
+      if (from != to && agreement.transport(from, to) == Transport::kPeer) pairs.add(from, to);
+  return pairs;
+}
+
+Agreement without_peer_memory(Agreement agreement, const topology::PairSet& lying, const Settings& settings) {
+  for (RankFacts& facts : agreement.facts) facts.lying.add(lying);
+  return conclude(std::move(agreement.facts), settings);
 }
 
 Status agree_on_facts(Meeting& meeting, int device, Deadline deadline, Agreement* agreement) {
@@ -73,6 +105,7 @@ Status agree_on_facts(Meeting& meeting, int device, Deadline deadline, Agreement
   if (const Status status = gather_facts(meeting, mine, deadline, &all); !status) return status;
   if (all.size() <= topology::kMaxRanks) {
     add_peer_facts(device, meeting.rank(), all, &mine);
+    recall_pairs(all, &mine);
     if (const Status status = gather_facts(meeting, mine, deadline, &all); !status) return status;
   }
   *agreement = conclude(std::move(all), settings());

@@ -24,6 +24,8 @@ struct Agreement {
     return transports[static_cast<std::size_t>(from) * facts.size() + static_cast<std::size_t>(to)];
   }
   std::vector<Transport> transports;
+  // Every rank knows of every pair that it has passed the whole self-test through this transport.
+  bool proven = false;
 };
 
 // Called by all ranks of the meeting, on a thread without a current-device requirement. An error means that a
@@ -32,5 +34,10 @@ Status agree_on_facts(Meeting& meeting, int device, Deadline deadline, Agreement
 
 // The conclusions from everyone's facts; pure.
 Agreement conclude(std::vector<topology::RankFacts> facts, const Settings& settings);
+
+// The pairs that go through peer memory.
+topology::PairSet peer_pairs(const Agreement& agreement);
+// The conclusions when peer memory has turned out not to work for some pairs; pure.
+Agreement without_peer_memory(Agreement agreement, const topology::PairSet& lying, const Settings& settings);
 
 }  // namespace nccl_slab::comm

@@ -8,6 +8,8 @@
 #include "base/settings.h"
 #include "comm/agreement.h"
 #include "comm/engine.h"
+#include "comm/pair_check.h"
+#include "comm/pair_history.h"
 #include "comm/quarantine.h"
 #include "comm/quiet_thread.h"
 #include "comm/registry.h"
@@ -19,11 +21,38 @@
 namespace nccl_slab::comm {
 namespace {
 
-// How a stage of the set-up ended on this rank.
+// How a stage of the set-up ended on this rank, or on all.
 struct Outcome {
   Reason reason = Reason::none;
-  std::string text;  // more than the reason's sentence says; may be empty
+  std::string text{};  // more than the reason's sentence says; may be empty
+  topology::PairSet blamed{};
+  bool stuck = false;  // a kernel does not end: nothing of the slab may be used again
 };
+
+// What of it the ranks show each other, in front of the text.
+struct OutcomeRecord {
+  Reason reason;
+  std::uint32_t stuck;
+  topology::PairSet blamed;
+};
+
+Contribution as_contribution(const Outcome& outcome) {
+  const OutcomeRecord record{outcome.reason, outcome.stuck, outcome.blamed};
+  Contribution contribution;
+  contribution.bytes.resize(sizeof(record) + outcome.text.size());
+  std::memcpy(contribution.bytes.data(), &record, sizeof(record));
+  std::memcpy(contribution.bytes.data() + sizeof(record), outcome.text.data(), outcome.text.size());
+  return contribution;
+}
+
+Outcome outcome_of(const Contribution& contribution) {
+  OutcomeRecord record{};
+  if (contribution.bytes.size() < sizeof(record)) return {Reason::setup_failed, "a rank sent a short record"};
+  std::memcpy(&record, contribution.bytes.data(), sizeof(record));
+  const auto* text = reinterpret_cast<const char*>(contribution.bytes.data()) + sizeof(record);
+  return {record.reason, std::string(text, contribution.bytes.size() - sizeof(record)), record.blamed,
+          record.stuck != 0};
+}
 
 // The set-up of one communicator on one rank, on a thread of its own.
 class SetUp {
@@ -64,45 +93,108 @@ class SetUp {
     return build_and_test();
   }
 
+  // A pair whose peer memory does not work takes host memory, and everything is built and tested anew. Every
+  // turn takes peer memory from at least one pair, and the deadline bounds them all.
   Outcome build_and_test() {
-    const Status built = Engine::build(meeting_, agreement_, communicator_->device(), deadline_, &engine_);
-    Outcome mine = built ? Outcome{} : Outcome{Reason::setup_failed, built.what()};
-    if (const Outcome all = share(mine); all.reason != Reason::none) return refuse(all.reason, all.text);
-    if (const Status tested = self_test(*engine_, self_test_deadline()); !tested)
-      mine = {Reason::self_test_failed, tested.what()};
-    // Also the sign that every rank's test kernels have left: nobody frees memory before it.
-    if (const Outcome all = share(mine); all.reason != Reason::none) return refuse(all.reason, all.text);
+    Outcome all = attempt();
+    while (all.reason != Reason::none && fall_back(all)) all = attempt();
+    if (all.reason != Reason::none) return refuse(all.reason, all.text);
+    remember_proven(agreement_);
     if (!communicator_->may_vote()) return refuse(Reason::setup_timeout, "");
     if (meeting_->agree(true, deadline_)) return {};
     return {Reason::setup_timeout, "a rank did not agree in time"};
   }
 
-  // Leaves time for the ranks to tell each other the result.
+  // Everyone's outcome of the first stage in which a rank failed; none if the slab works.
+  Outcome attempt() {
+    using Stage = Outcome (SetUp::*)();
+    constexpr Stage kStages[] = {&SetUp::build, &SetUp::check, &SetUp::test};
+    for (const Stage stage : kStages) {
+      const Outcome mine = (this->*stage)();
+      // The last one is also the sign that every rank's test kernels have left: nobody frees memory before
+      // it.
+      Outcome all = share(mine);
+      if (all.reason == Reason::none) continue;
+      warn(mine);
+      return all;
+    }
+    return {};
+  }
+
+  Outcome build() {
+    Outcome mine;
+    const Status built =
+        Engine::build(meeting_, agreement_, communicator_->device(), deadline_, &engine_, &mine.blamed);
+    if (!built) mine.reason = Reason::setup_failed, mine.text = built.what();
+    return mine;
+  }
+
+  Outcome check() {
+    Outcome mine;
+    const Status checked =
+        agreement_.proven ? Status::ok() : check_pairs(*engine_, self_test_deadline(), &mine.blamed);
+    if (!checked) mine.reason = Reason::self_test_failed, mine.text = checked.what();
+    return mine;
+  }
+
+  Outcome test() {
+    Outcome mine;
+    TestFindings findings;
+    const TestDepth depth = agreement_.proven ? TestDepth::kShort : TestDepth::kWhole;
+    const Status tested = self_test(*engine_, depth, self_test_deadline(), &findings);
+    if (tested) return mine;
+    return {Reason::self_test_failed, tested.what(), findings.blamed, findings.stuck};
+  }
+
+  // The one line that names the pair, from the rank that saw it, once per process.
+  void warn(const Outcome& mine) const {
+    if (first_to_tell(agreement_.facts, mine.blamed))
+      NCCL_SLAB_WARN("peer memory does not work between these GPUs: %s", mine.text.c_str());
+  }
+
+  // False if there is nothing left to try.
+  bool fall_back(const Outcome& all) {
+    if (all.stuck || tests_may_run_) return false;
+    const topology::PairSet peers = peer_pairs(agreement_);
+    topology::PairSet lying = all.blamed & peers;
+    // The kernels saw damage that no pair can be blamed for: none is trusted.
+    if (all.reason == Reason::self_test_failed && all.blamed.empty()) lying = peers;
+    if (lying.empty()) return false;
+    remember_lying(agreement_.facts, lying);
+    Agreement next = without_peer_memory(agreement_, lying, settings());
+    if (!next.verdict.use()) return false;
+    NCCL_SLAB_INFO("rank %d of %d: pairs go over to host memory: %s", communicator_->rank(),
+                   communicator_->nranks(), all.text.c_str());
+    engine_.reset();
+    agreement_ = std::move(next);
+    return true;
+  }
+
+  // Leaves time for the ranks to tell each other the result, and to try again.
   Deadline self_test_deadline() const {
     const auto left = deadline_ - std::chrono::steady_clock::now();
     return std::chrono::steady_clock::now() + left / 2;
   }
 
-  // Everyone's outcome of a stage: the first failure by rank, the same on all ranks.
+  // Everyone's outcome of a stage: the first failure by rank and all pairs that are blamed, the same on all
+  // ranks.
   Outcome share(const Outcome& mine) {
-    Contribution contribution;
-    contribution.bytes.resize(sizeof(Reason) + mine.text.size());
-    std::memcpy(contribution.bytes.data(), &mine.reason, sizeof(Reason));
-    std::memcpy(contribution.bytes.data() + sizeof(Reason), mine.text.data(), mine.text.size());
-    std::vector<Contribution> all;
-    if (const Status status = meeting_->all_gather(std::move(contribution), deadline_, &all); !status) {
+    std::vector<Contribution> contributions;
+    if (const Status status = meeting_->all_gather(as_contribution(mine), deadline_, &contributions);
+        !status) {
       tests_may_run_ = true;
       return mine.reason != Reason::none ? mine : Outcome{Reason::setup_timeout, status.what()};
     }
-    for (const Contribution& other : all) {
-      if (other.bytes.size() < sizeof(Reason)) return {Reason::setup_failed, "a rank sent a short record"};
-      Outcome outcome;
-      std::memcpy(&outcome.reason, other.bytes.data(), sizeof(Reason));
-      outcome.text.assign(reinterpret_cast<const char*>(other.bytes.data()) + sizeof(Reason),
-                          other.bytes.size() - sizeof(Reason));
-      if (outcome.reason != Reason::none) return outcome;
+    Outcome all;
+    for (const Contribution& contribution : contributions) {
+      const Outcome outcome = outcome_of(contribution);
+      all.blamed.add(outcome.blamed);
+      all.stuck |= outcome.stuck;
+      if (all.reason != Reason::none) continue;
+      all.reason = outcome.reason;
+      all.text = outcome.text;
     }
-    return {};
+    return all;
   }
 
   Outcome refuse(Reason reason, const std::string& text) {

@@ -53,7 +53,7 @@ bool uses_host_memory(const Agreement& agreement) {
 }  // namespace
 
 Status Engine::build(std::shared_ptr<Meeting> meeting, const Agreement& agreement, int device,
-                     Deadline deadline, std::shared_ptr<Engine>* engine) {
+                     Deadline deadline, std::shared_ptr<Engine>* engine, topology::PairSet* unmapped) {
   std::shared_ptr<Engine> made(new Engine);
   made->meeting_ = std::move(meeting);
   made->device_ = device;
@@ -61,15 +61,15 @@ Status Engine::build(std::shared_ptr<Meeting> meeting, const Agreement& agreemen
   device::Stream stream;
   const Status status = device::create_stream(&stream);
   if (!status) return status;
-  if (const Status built = made->build_on(stream.get(), agreement, deadline); !built) return built;
+  if (const Status built = made->build_on(stream.get(), agreement, deadline, unmapped); !built) return built;
   *engine = std::move(made);
   return Status::ok();
 }
 
-Status Engine::build_on(cudaStream_t stream, const Agreement& agreement, Deadline deadline) {
-  if (const Status status = Slab::build(*meeting_, agreement, part_bytes(), stream, deadline, &slab_);
-      !status)
-    return status;
+Status Engine::build_on(cudaStream_t stream, const Agreement& agreement, Deadline deadline,
+                        topology::PairSet* unmapped) {
+  const Status built = Slab::build(*meeting_, agreement, part_bytes(), stream, deadline, &slab_, unmapped);
+  if (!built) return built;
   if (const Status status = device::PooledMemory::on_device(sizeof(kernels::State), stream, &state_); !status)
     return status;
   if (const Status status = device::PooledMemory::pinned(sizeof(kernels::Control), &control_); !status)
@@ -209,6 +209,13 @@ ncclResult_t Engine::async_error() const {
   for (int rank = 0; rank < plan_facts_.ranks; ++rank)
     if (meeting_->departed_after(rank) == kFailed) return ncclRemoteError;
   return ncclSuccess;
+}
+
+int Engine::unanswered_peer() const {
+  auto* control = static_cast<kernels::Control*>(control_.get());
+  return static_cast<int>(
+             std::atomic_ref<std::uint32_t>(control->timed_out).load(std::memory_order_acquire)) -
+         1;
 }
 
 bool Engine::operations_finished() {

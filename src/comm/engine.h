@@ -48,14 +48,16 @@ struct Operation {
 
 class Engine {
  public:
-  // On the current device, by all ranks: builds the slab and what the kernels need beside it.
+  // On the current device, by all ranks: builds the slab and what the kernels need beside it. Pairs whose
+  // peer memory cannot be mapped are added to *unmapped.
   static Status build(std::shared_ptr<Meeting> meeting, const Agreement& agreement, int device,
-                      Deadline deadline, std::shared_ptr<Engine>* engine);
+                      Deadline deadline, std::shared_ptr<Engine>* engine, topology::PairSet* unmapped);
   ~Engine();
 
   const PlanFacts& plan_facts() const { return plan_facts_; }
   int device() const { return device_; }
   Meeting& meeting() const { return *meeting_; }
+  const Slab& slab() const { return slab_; }
 
   // Issues one operation on `stream`, behind all earlier ones. timeout_ns bounds each of its waits; 0:
   // NCCL_SLAB_TIMEOUT.
@@ -67,6 +69,8 @@ class Engine {
   void abort_for_program();
   // Why the communicator is broken, ncclSuccess while it is not.
   ncclResult_t async_error() const;
+  // The peer that a kernel of ours waited for until its time was up, first of all; -1: none.
+  int unanswered_peer() const;
   // A peer's process or its meeting has ended without a goodbye. What it had sent has arrived; what waits for
   // others gets a moment; then the kernels leave.
   static void peer_gone(const std::shared_ptr<Engine>& engine, int rank);
@@ -82,7 +86,8 @@ class Engine {
 
  private:
   Engine() = default;
-  Status build_on(cudaStream_t stream, const Agreement& agreement, Deadline deadline);
+  Status build_on(cudaStream_t stream, const Agreement& agreement, Deadline deadline,
+                  topology::PairSet* unmapped);
   Status make_programs(const Agreement& agreement, cudaStream_t stream);
   kernels::Arguments arguments_of(const Operation& operation, std::uint64_t timeout_ns) const;
   Status issue_in_order(const kernels::Arguments& arguments, const Operation& operation, cudaStream_t stream);

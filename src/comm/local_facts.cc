@@ -13,6 +13,7 @@
 #include "device/cuda_status.h"
 #include "kernels/launch.h"
 #include "topology/discover.h"
+#include "topology/emulated_paths.h"
 #include "topology/nccl_settings.h"
 
 namespace nccl_slab::comm {
@@ -99,7 +100,7 @@ Status gather_own_facts(int device, int rank, int nranks, RankFacts* facts) {
       !status)
     return status;
   topology::set_text(facts->version, NCCL_SLAB_VERSION);
-  topology::set_text(facts->boot_id, boot_id());
+  topology::set_text(facts->boot_id, topology::emulated_host(pci) + boot_id());
   topology::set_text(facts->uuid, uuid_text(properties.uuid));
   topology::set_text(facts->pci, pci);
   topology::set_text(facts->model, properties.name);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <thread>
 #include <vector>
 
+#include "comm/self_test_plan.h"
 #include "device/owned.h"
 #include "device/pool.h"
 
@@ -13,19 +15,15 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// Rank r adds 2^r times a number that depends on the place: exact in fp32, and each missing bit is a missing
-// rank.
-float place_value(std::uint64_t element) {
-  return static_cast<float>(1 + element % 61);
-}
-
 class Trial {
  public:
-  Trial(Engine& engine, Deadline deadline)
+  Trial(Engine& engine, TestDepth depth, Deadline deadline, TestFindings* findings)
       : engine_(engine),
         deadline_(deadline),
+        findings_(*findings),
         rank_(engine.meeting().rank()),
-        ranks_(engine.meeting().nranks()) {}
+        ranks_(engine.meeting().nranks()),
+        rounds_(self_test_rounds(engine.plan_facts(), depth)) {}
 
   Status run() {
     const Status opened = open();
@@ -33,26 +31,23 @@ class Trial {
     std::vector<Contribution> all;
     if (const Status met = engine_.meeting().all_gather({}, deadline_, &all); !met) return met;
     if (!opened) return opened;
-    for (const Operation& operation : operations())
-      if (const Status status = try_operation(operation); !status) return named(operation, status);
-    const Status replayed = replay(operations().front());
-    return replayed ? replayed : Status::error("graph replay: " + replayed.what());
+    Status first;
+    for (const TestRound& round : rounds_) {
+      const Status status = try_round(round);
+      if (!status && first) first = Status::error(round.name + ": " + status.what());
+      if (!going_on_) break;
+    }
+    return first;
   }
 
  private:
-  // The largest shard that is tried: several chunks on every channel of the longest chunk, and a tail.
-  static constexpr std::uint64_t kCount = 40961;
-
   Status open() {
     if (const Status status = device::create_stream(&stream_); !status) return status;
-    const std::size_t bytes = kCount * sizeof(float);
+    std::uint64_t bytes = 0;
+    for (const TestRound& round : rounds_) bytes = std::max(bytes, round.operation.shard_bytes);
     if (const Status status = device::PooledMemory::on_device(bytes * ranks_, stream_.get(), &send_); !status)
       return status;
-    if (const Status status = device::PooledMemory::on_device(bytes, stream_.get(), &receive_); !status)
-      return status;
-    std::vector<float> data(kCount * ranks_);
-    for (std::uint64_t e = 0; e < data.size(); ++e) data[e] = std::ldexp(place_value(e % kCount), rank_);
-    return copy(send_.get(), data.data(), bytes * ranks_, cudaMemcpyHostToDevice);
+    return device::PooledMemory::on_device(bytes, stream_.get(), &receive_);
   }
 
   Status copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
@@ -61,65 +56,34 @@ class Trial {
     return device::cuda_status(cudaStreamSynchronize(stream_.get()), "copying test data");
   }
 
-  static Status named(const Operation& operation, const Status& status) {
-    constexpr const char* trees[] = {"flat", "islands", "nested"};
-    const bool tree = operation.kernel == kernels::Kernel::kTree;
-    return Status::error(std::string(tree ? trees[static_cast<int>(operation.tree)] : "flat_small") + ": " +
-                         status.what());
-  }
-
-  std::vector<Operation> operations() const {
-    std::vector<Operation> result;
-    for (int kind = 0; kind < kTreeKinds; ++kind) {
-      const std::uint32_t longest = engine_.plan_facts().longest_chunk[kind];
-      if (longest == 0) continue;
-      result.push_back(
-          operation(kernels::Kernel::kTree, static_cast<TreeKind>(kind), 2, std::min(longest, 512u), kCount));
-    }
-    const std::uint64_t small = std::min<std::uint64_t>(1001, engine_.plan_facts().small_packs * 4);
-    result.push_back(operation(kernels::Kernel::kFlatSmall, TreeKind::kFlat, 1, 0, small));
-    return result;
-  }
-
-  Operation operation(kernels::Kernel kernel, TreeKind tree, int units, std::uint32_t chunk,
-                      std::uint64_t count) const {
-    Operation result;
-    result.kernel = kernel;
-    result.tree = tree;
-    result.units = units;
-    result.chunk_packs = chunk;
-    result.send = send_.get();
-    result.receive = receive_.get();
-    result.shard_bytes = count * sizeof(float);
-    return result;
-  }
-
-  std::uint64_t time_left_ns() const {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::nanoseconds>(deadline_ - steady_clock::now()).count();
-    return left > 1000000 ? static_cast<std::uint64_t>(left) : 1000000;
-  }
-
-  Status poison() {
-    return device::cuda_status(cudaMemsetAsync(receive_.get(), 0xff, kCount * sizeof(float), stream_.get()),
-                               "poisoning");
-  }
-
-  Status try_operation(const Operation& operation) {
-    if (const Status status = poison(); !status) return status;
-    if (const Status status = engine_.issue(operation, stream_.get(), time_left_ns()); !status) return status;
+  Status try_round(const TestRound& round) {
+    Operation operation = round.operation;
+    operation.send = send_.get();
+    operation.receive = receive_.get();
+    going_on_ = false;
+    const std::vector<float> sent = round.data.contribution(rank_);
+    if (const Status status =
+            copy(send_.get(), sent.data(), sent.size() * sizeof(float), cudaMemcpyHostToDevice);
+        !status)
+      return status;
+    const cudaError_t poisoned = cudaMemsetAsync(receive_.get(), 0xff, operation.shard_bytes, stream_.get());
+    if (const Status status = device::cuda_status(poisoned, "poisoning"); !status) return status;
+    if (const Status status = round.replayed ? replay(operation) : issue(operation); !status) return status;
     if (const Status status = drain(); !status) return status;
-    return check(operation.shard_bytes / sizeof(float));
+    // A rank with wrong data still takes part in the rounds that follow, so that nobody waits for it.
+    going_on_ = true;
+    return check(round);
   }
+
+  Status issue(const Operation& operation) { return engine_.issue(operation, stream_.get(), time_left_ns()); }
 
   Status replay(const Operation& operation) {
-    if (const Status status = poison(); !status) return status;
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t exec = nullptr;
     Status status =
         device::cuda_status(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeRelaxed), "capture");
     if (!status) return status;
-    status = engine_.issue(operation, stream_.get(), time_left_ns());
+    status = issue(operation);
     const cudaError_t ended = cudaStreamEndCapture(stream_.get(), &graph);
     if (status) status = device::cuda_status(ended, "cudaStreamEndCapture");
     if (status)
@@ -128,7 +92,13 @@ class Trial {
     if (status) status = drain();
     if (exec != nullptr) (void)cudaGraphExecDestroy(exec);
     if (graph != nullptr) (void)cudaGraphDestroy(graph);
-    return status ? check(operation.shard_bytes / sizeof(float)) : status;
+    return status;
+  }
+
+  std::uint64_t time_left_ns() const {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(deadline_ - steady_clock::now()).count();
+    return left > 1000000 ? static_cast<std::uint64_t>(left) : 1000000;
   }
 
   // The kernels leave by themselves at the deadline; a moment more is theirs to do so.
@@ -137,6 +107,7 @@ class Trial {
     while (cudaStreamQuery(stream_.get()) == cudaErrorNotReady) {
       if (steady_clock::now() > patience) {
         engine_.abort();
+        findings_.stuck = true;
         return Status::error("a test kernel does not end");
       }
       std::this_thread::sleep_for(std::chrono::microseconds(50));
@@ -145,46 +116,67 @@ class Trial {
             device::cuda_status(cudaStreamSynchronize(stream_.get()), "running a test kernel");
         !status)
       return status;
-    if (engine_.async_error() != ncclSuccess) return Status::error("a rank did not answer in time");
-    return Status::ok();
+    if (engine_.async_error() == ncclSuccess) return Status::ok();
+    const int peer = engine_.unanswered_peer();
+    if (peer < 0) return Status::error("a rank has left");
+    findings_.blamed.add(peer, rank_);
+    return Status::error("rank " + std::to_string(rank_) + " waited in vain for rank " +
+                         std::to_string(peer));
   }
 
-  Status check(std::uint64_t count) {
-    std::vector<float> got(count);
-    if (const Status status = copy(got.data(), receive_.get(), count * sizeof(float), cudaMemcpyDeviceToHost);
-        !status)
+  Status check(const TestRound& round) {
+    const std::vector<float> expected = round.data.result(rank_);
+    std::vector<float> got(expected.size());
+    const std::size_t bytes = got.size() * sizeof(float);
+    if (const Status status = copy(got.data(), receive_.get(), bytes, cudaMemcpyDeviceToHost); !status)
       return status;
-    for (std::uint64_t e = 0; e < count; ++e) {
-      // The buffer is read as `ranks` shards of `count`, so element e of our shard is element rank * count +
-      // e.
-      const float value = place_value((rank_ * count + e) % kCount),
-                  expected = value * std::ldexp(1.0f, ranks_) - value;
-      if (got[e] != expected) return Status::error(describe(e, got[e] / value));
-    }
-    return Status::ok();
+    if (std::memcmp(got.data(), expected.data(), bytes) == 0) return Status::ok();
+    const auto differs = [&](std::uint64_t e) {
+      return std::memcmp(&got[e], &expected[e], sizeof(float)) != 0;
+    };
+    std::uint64_t first = 0;
+    while (!differs(first)) ++first;
+    for (std::uint64_t e = first; round.direct() && e < got.size(); ++e)
+      if (differs(e)) blame(round.data, e, got[e], expected[e]);
+    return Status::error("rank " + std::to_string(rank_) + " sees a wrong result at element " +
+                         std::to_string(first) + names());
   }
 
-  // `bits` has a bit for each rank that arrived.
-  std::string describe(std::uint64_t element, float bits) const {
-    std::string missing;
-    for (int r = 0; r < ranks_; ++r)
-      if (bits >= 0 && std::fmod(std::floor(std::ldexp(bits, -r)), 2.0f) == 0)
-        missing += " " + std::to_string(r);
-    return "rank " + std::to_string(rank_) + " sees a wrong sum at element " + std::to_string(element) +
-           (missing.empty() ? "" : "; nothing arrived from rank(s)" + missing);
+  // The sources that a wrong element names, if it does.
+  void blame(const TestData& data, std::uint64_t element, float got, float expected) {
+    if (data.contents == TestContents::kLone)
+      return findings_.blamed.add(data.lone_source(rank_, element), rank_);
+    if (data.contents != TestContents::kNamed || !findings_.blamed.empty()) return;
+    // The sum has a bit for each rank that has arrived; damage of another kind names nobody.
+    const double bits = got / (expected / (std::ldexp(1.0, ranks_) - 1));
+    if (!(bits >= 0 && bits < std::ldexp(1.0, ranks_)) || bits != std::floor(bits)) return;
+    for (int source = 0; source < ranks_; ++source)
+      if (source != rank_ && (static_cast<unsigned>(bits) >> source & 1u) == 0)
+        findings_.blamed.add(source, rank_);
+  }
+
+  std::string names() const {
+    std::string text;
+    for (int source = 0; source < ranks_; ++source)
+      if (findings_.blamed.has(source, rank_))
+        text += (text.empty() ? "; data from rank " : ", ") + std::to_string(source);
+    return text.empty() ? text : text + " is missing or damaged";
   }
 
   Engine& engine_;
   const Deadline deadline_;
+  TestFindings& findings_;
   const int rank_, ranks_;
+  const std::vector<TestRound> rounds_;
+  bool going_on_ = true;  // the engine works, whatever the data
   device::Stream stream_;
   device::PooledMemory send_, receive_;
 };
 
 }  // namespace
 
-Status self_test(Engine& engine, Deadline deadline) {
-  return Trial(engine, deadline).run();
+Status self_test(Engine& engine, TestDepth depth, Deadline deadline, TestFindings* findings) {
+  return Trial(engine, depth, deadline, findings).run();
 }
 
 }  // namespace nccl_slab::comm

@@ -74,8 +74,6 @@ Contribution Slab::describe() const {
 
 Status Slab::map_peer(const Agreement& agreement, int rank, int peer, Contribution* contribution) {
   PartRecord record{};
-  if (contribution->bytes.size() != sizeof(record))
-    return Status::error("a peer's record has another length");
   std::memcpy(&record, contribution->bytes.data(), sizeof(record));
   const RankFacts &mine = agreement.facts[rank], &theirs = agreement.facts[peer];
   Import& import = imports_[peer];
@@ -98,8 +96,27 @@ Status Slab::map_peer(const Agreement& agreement, int rank, int peer, Contributi
   return Status::ok();
 }
 
+// All of them, whatever fails on the way, so that one attempt finds every pair that does not work.
+Status Slab::map_peers(const Agreement& agreement, int rank, std::vector<Contribution>* all,
+                       topology::PairSet* unmapped) {
+  Status result;
+  for (int peer = 0; peer < layout_.ranks; ++peer) {
+    if (peer == rank) continue;
+    Contribution& shown = (*all)[peer];
+    const bool complete = shown.bytes.size() == sizeof(PartRecord);
+    const Status status =
+        complete ? map_peer(agreement, rank, peer, &shown) : Status::error("that rank has nothing to show");
+    if (status) continue;
+    if (complete && agreement.transport(rank, peer) == Transport::kPeer) unmapped->add(rank, peer);
+    if (result)
+      result = Status::error("rank " + std::to_string(rank) + " cannot map the slab of rank " +
+                             std::to_string(peer) + ": " + status.what());
+  }
+  return result;
+}
+
 Status Slab::build(Meeting& meeting, const Agreement& agreement, std::size_t part_bytes, cudaStream_t stream,
-                   Deadline deadline, Slab* slab) {
+                   Deadline deadline, Slab* slab, topology::PairSet* unmapped) {
   const int rank = meeting.rank(), ranks = meeting.nranks();
   slab->layout_ = kernels::make_layout(part_bytes, ranks);
   slab->imports_.resize(ranks);
@@ -109,14 +126,7 @@ Status Slab::build(Meeting& meeting, const Agreement& agreement, std::size_t par
   std::vector<Contribution> all;
   const Status gathered = meeting.all_gather(result ? slab->describe() : Contribution{}, deadline, &all);
   if (!result) return result;
-  if (!gathered) return gathered;
-  for (int peer = 0; peer < ranks; ++peer) {
-    if (peer == rank) continue;
-    if (const Status status = slab->map_peer(agreement, rank, peer, &all[peer]); !status)
-      return Status::error("rank " + std::to_string(rank) + " cannot map the slab of rank " +
-                           std::to_string(peer) + ": " + status.what());
-  }
-  return Status::ok();
+  return gathered ? slab->map_peers(agreement, rank, &all, unmapped) : gathered;
 }
 
 void Slab::fill(kernels::Arguments* arguments) const {

@@ -12,6 +12,7 @@ namespace {
 struct Queries {
   decltype(&::nccl_slab_emulated_device) device = nullptr;
   decltype(&::nccl_slab_emulated_path) path = nullptr;
+  decltype(&::nccl_slab_emulated_host) host = nullptr;
 };
 
 Queries find_queries() {
@@ -19,6 +20,7 @@ Queries find_queries() {
   queries.device =
       reinterpret_cast<decltype(queries.device)>(::dlsym(RTLD_DEFAULT, "nccl_slab_emulated_device"));
   queries.path = reinterpret_cast<decltype(queries.path)>(::dlsym(RTLD_DEFAULT, "nccl_slab_emulated_path"));
+  queries.host = reinterpret_cast<decltype(queries.host)>(::dlsym(RTLD_DEFAULT, "nccl_slab_emulated_host"));
   return queries;
 }
 
@@ -51,6 +53,13 @@ bool take_emulated_paths(Machine* machine) {
           path_between(queries, ordinals[static_cast<std::size_t>(a)], ordinals[static_cast<std::size_t>(b)]);
   machine->source = "the emulated machine";
   return true;
+}
+
+std::string emulated_host(const std::string& pci) {
+  const Queries queries = find_queries();
+  if (!queries.device || !queries.host) return "";
+  const char* const host = queries.host(queries.device(pci.c_str()));
+  return host ? host : "";
 }
 
 }  // namespace nccl_slab::topology

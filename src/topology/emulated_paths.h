@@ -2,7 +2,7 @@
 // Thread safety: any thread.
 #pragma once
 
-#include <vector>
+#include <string>
 
 #include "topology/machine.h"
 
@@ -11,5 +11,9 @@ namespace nccl_slab::topology {
 // True if all GPUs of the machine (their addresses) belong to the
 // emulated machine; then their paths are filled in.
 bool take_emulated_paths(Machine* machine);
+
+// The name of the emulated host that the GPU at an address is on; empty on real machines and where the
+// description names none. It goes in front of the boot id.
+std::string emulated_host(const std::string& pci);
 
 }  // namespace nccl_slab::topology

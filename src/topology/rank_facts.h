@@ -13,10 +13,9 @@
 #include "base/settings.h"
 #include "topology/machine.h"
 #include "topology/nccl_settings.h"
+#include "topology/pair_set.h"
 
 namespace nccl_slab::topology {
-
-inline constexpr int kMaxRanks = 8;  // of one slab
 
 // What one rank knows of its way to another.
 struct PeerFacts {
@@ -45,6 +44,9 @@ struct RankFacts {
   PathClass p2p_level = PathClass::kUnknown;        // kUnknown: not set
   Answer mig = Answer::kUnknown, confidential = Answer::kUnknown;
   std::array<PeerFacts, kMaxRanks> peers{};  // by rank; filled in once the others' GPUs are known
+  // What this rank's process has learned from earlier communicators on the same GPUs.
+  PairSet lying;                     // peer memory failed: cannot be mapped, or data did not arrive whole
+  PairSet proven_peer, proven_host;  // passed the whole self-test through that memory
 };
 static_assert(std::is_trivially_copyable_v<RankFacts>);
 

@@ -162,7 +162,12 @@ bool peer_allowed(Facts all, int from, int to) {
   const PathClass path = level_between(all, from, to);
   const bool settings_allow = allowed_transports(nccl_settings_of(at(all, from)), path).peer &&
                               allowed_transports(nccl_settings_of(at(all, to)), path).peer;
-  return settings_allow && !says_no(all, from, to);
+  return settings_allow && !says_no(all, from, to) && !known_to_lie(all, from, to);
+}
+
+bool known_to_lie(Facts all, int from, int to) {
+  return std::any_of(all.begin(), all.end(),
+                     [&](const RankFacts& facts) { return facts.lying.has(from, to); });
 }
 
 bool host_allowed(Facts all, int from, int to) {

@@ -34,6 +34,8 @@ PairLevels levels_between(std::span<const RankFacts> all);
 // Whether the settings of NCCL and what the drivers say allow data to go from one rank to another this way.
 // What is unknown is left to the self-test.
 bool peer_allowed(std::span<const RankFacts> all, int from, int to);
+// Whether any rank has seen peer memory fail from one rank's GPU to another's; peer_allowed() is false then.
+bool known_to_lie(std::span<const RankFacts> all, int from, int to);
 bool host_allowed(std::span<const RankFacts> all, int from, int to);
 
 }  // namespace nccl_slab::topology

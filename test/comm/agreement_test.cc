@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/settings.h"
+#include "comm/pair_history.h"
 #include "facts.h"
 #include "topology/island_text.h"
 
@@ -11,6 +12,7 @@ namespace nccl_slab::comm {
 namespace {
 
 using topology::Answer;
+using topology::PairSet;
 using topology::PathClass;
 using topology::RankFacts;
 
@@ -80,6 +82,63 @@ TEST(Agreement, UnknownPeerAccessIsTried) {
   for (auto& facts : all)
     for (auto& way : facts.peers) way = {};
   EXPECT_TRUE(all_transports_are(conclude(all, with_transport("auto")), Transport::kPeer));
+}
+
+PairSet pair(int from, int to) {
+  PairSet pairs;
+  pairs.add(from, to);
+  return pairs;
+}
+
+TEST(Agreement, APairThatLiesToAnyRankGoesThroughHostMemory) {
+  std::vector<RankFacts> all = good_facts(3);
+  all[0].lying.add(1, 2);
+  PairSet expected;
+  for (int from = 0; from < 3; ++from)
+    for (int to = 0; to < 3; ++to)
+      if (from != to && !(from == 1 && to == 2)) expected.add(from, to);
+  EXPECT_EQ(peer_pairs(conclude(all, default_settings())), expected);
+  const Agreement good = conclude(good_facts(3), default_settings());
+  EXPECT_EQ(peer_pairs(without_peer_memory(good, pair(1, 2), default_settings())), expected);
+}
+
+TEST(Agreement, APairThatLiesAndMayNotUseHostMemoryHasNoTransport) {
+  std::vector<RankFacts> all = good_facts(3);
+  for (auto& facts : all) facts.shm_disabled = true;
+  const Agreement good = conclude(all, default_settings());
+  ASSERT_TRUE(good.verdict.use());
+  const Agreement next = without_peer_memory(good, pair(1, 2), default_settings());
+  EXPECT_EQ(next.verdict, (topology::Verdict{Reason::no_transport, 1, 2}));
+}
+
+TEST(Agreement, IsProvenIfEveryRankKnowsOfEveryPairOverItsTransport) {
+  std::vector<RankFacts> all = good_facts(2);
+  for (auto& facts : all) {
+    facts.proven_peer.add(0, 1);
+    facts.proven_host.add(1, 0);
+  }
+  EXPECT_FALSE(conclude(all, default_settings()).proven);
+  all[0].lying.add(1, 0);
+  EXPECT_TRUE(conclude(all, default_settings()).proven);
+  all[1].proven_peer = {};
+  EXPECT_FALSE(conclude(all, default_settings()).proven);
+}
+
+TEST(PairHistory, TellsWhatOneCommunicatorHasLearnedToTheNext) {
+  std::vector<RankFacts> all = good_facts(3);
+  RankFacts mine = all[0];
+  recall_pairs(all, &mine);
+  EXPECT_TRUE(mine.lying.empty());
+  remember_lying(all, pair(1, 2));
+  EXPECT_TRUE(first_to_tell(all, pair(1, 2)));
+  EXPECT_FALSE(first_to_tell(all, pair(1, 2)));
+  std::swap(all[0], all[1]);  // the next communicator has the GPUs in another order
+  recall_pairs(all, &mine);
+  EXPECT_EQ(mine.lying, pair(0, 2));
+  remember_proven(without_peer_memory(conclude(all, default_settings()), pair(0, 2), default_settings()));
+  recall_pairs(all, &mine);
+  EXPECT_EQ(mine.proven_host, pair(0, 2));
+  EXPECT_TRUE(mine.proven_peer.has(2, 0));
 }
 
 TEST(Agreement, IslandsComeFromTheMachineOrTheSetting) {

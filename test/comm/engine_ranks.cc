@@ -13,7 +13,8 @@ void build(EngineRank& me) {
   const Status agreed = agree_on_facts(*me.meeting, me.rank, in(kLong), &me.agreement);
   ASSERT_TRUE(agreed) << agreed.what();
   ASSERT_TRUE(me.agreement.verdict.use()) << topology::sentence(me.agreement.verdict);
-  const Status built = Engine::build(me.meeting, me.agreement, me.rank, in(kLong), &me.engine);
+  topology::PairSet unmapped;
+  const Status built = Engine::build(me.meeting, me.agreement, me.rank, in(kLong), &me.engine, &unmapped);
   ASSERT_TRUE(built) << built.what();
 }
 

@@ -14,7 +14,6 @@ QUIET = {"NCCL_SLAB_DEBUG": "", "NCCL_SLAB_DEBUG_FILE": ""}
 SHAPES = ("--case", "shapes,in_place,average,graph_mixed,groups")
 # Settings that ranks must share, with a value that is not the default.
 SHARED = {"ALGO": "flat", "TRANSPORT": "host", "ISLANDS": "0,1|2,3", "OPS": "sum", "SLAB_MIB": "4", "FORCE": "1"}
-FAULTS = {"dropped": "fault drop 1->0", "mirrored": "fault mirror 1->0"}
 
 
 def differing(job, ranks, reason, silent=()):
@@ -59,19 +58,6 @@ def devices(report):
     report.check("NCCL's settings leave no way", differing(job, RANKS, "no_transport"))
 
 
-def faults(report):
-    """Machines whose peer access lies, or fails on one rank: found before first use, and the log says where."""
-    for name, fault in FAULTS.items():
-        job = Job(SUITE, "--ranks", RANKS, *SHAPES, faults=fault, settings={"SETUP_TIMEOUT": "3000"})
-        missing = [] if "rank 0 sees a wrong sum" in job.log or "did not answer" in job.log else [job.log[:2000]]
-        report.check(f"writes from 1 to 0 are {name}", differing(job, RANKS, "self_test_failed") + missing)
-    job = Job(SUITE, "--ranks", RANKS, *SHAPES, faults="fault ipc-open 1->0 code=205", settings=LONG)
-    named = [] if "rank 1 cannot map the slab of rank 0" in job.log else [job.log[-2000:]]
-    report.check("one rank cannot open another's memory", differing(job, RANKS, "setup_failed") + named)
-    job = Job(SUITE, "--ranks", RANKS, "--threads", *SHAPES, faults="fault peer-enable 2->3 code=711", settings=LONG)
-    report.check("too many peers, ranks as threads", differing(job, RANKS, "setup_failed"))
-
-
 def limits(report):
     job = Job(SUITE, "--ranks", RANKS, *SHAPES, settings={"SETUP_TIMEOUT": "1"})
     slow = job.reasons(RANKS) <= {"setup_timeout", "missing_rank", "setup_failed", "self_test_failed"}
@@ -81,7 +67,7 @@ def limits(report):
                  job.problems() + ([] if job.reasons(RANKS) == {"operation_setting", "datatype"} else [str(job.statistics)]))
 
 
-SCENARIOS = {"odd ranks": odd_ranks, "devices": devices, "faults": faults, "limits": limits}
+SCENARIOS = {"odd ranks": odd_ranks, "devices": devices, "limits": limits}
 
 if __name__ == "__main__":
     sys.exit(run(SCENARIOS))

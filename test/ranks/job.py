@@ -21,9 +21,11 @@ class Job:
     """One job, run to its end. `settings` are the library's, without NCCL_SLAB_; variables are any others. FOLDER in
     these and in the command stands for a folder of the job's own."""
 
-    def __init__(self, *command, machine="8-4+4", faults="", settings=None, variables=None):
+    def __init__(self, *command, machine="8-4+4", faults="", settings=None, variables=None, started=None):
         with tempfile.TemporaryDirectory(prefix="nccl-slab-ranks-") as folder:
             self.folder = pathlib.Path(folder)
+            if started:
+                started(self.folder)
             self.environment = {**os.environ, "NCCL_SLAB_MACHINE": machine, "NCCL_SLAB_MACHINE_FAULTS": faults,
                                 "NCCL_SLAB_MACHINE_STATE": str(self.folder / "links"),
                                 "NCCL_SLAB_STATS_FILE": str(self.folder / "statistics.%p"),
@@ -59,6 +61,14 @@ class Job:
         rows = [numbers[row * side : (row + 1) * side] for row in range(side)]
         return [list(row[1:]) + [row[0]] for row in rows[1:] + rows[:1]]
 
+    @staticmethod
+    def thaw(folder):
+        """Lets all devices of the job in that folder go on (fault freeze): their words lie behind the counters."""
+        side = COUNTED_DEVICES + 1
+        with open(folder / "links", "r+b") as state:
+            state.seek(8 * (1 + side * side))
+            state.write(bytes(4 * COUNTED_DEVICES))
+
     def crossed(self, groups):
         """Bytes that went from a device to one of another group; groups: a list of lists of devices."""
         group_of = {device: number for number, group in enumerate(groups) for device in group}
@@ -92,14 +102,16 @@ class Job:
 
 
 class LoneRanks(Job):
-    """A job whose ranks are started one by one (test/programs/lone_rank). `odd` gives some ranks variables of their own."""
+    """A job whose ranks are started one by one (test/programs/lone_rank). `odd` gives some ranks variables of their own,
+    `wrappers` a command that starts them."""
 
-    def __init__(self, ranks, *arguments, odd=None, **how):
-        self.ranks, self.odd = ranks, odd or {}
+    def __init__(self, ranks, *arguments, odd=None, wrappers=None, **how):
+        self.ranks, self.odd, self.wrappers = ranks, odd or {}, wrappers or {}
         super().__init__(LONE, "--ranks", ranks, "--id", "FOLDER/id", *arguments, **how)
 
     def run(self, command):
-        processes = [subprocess.Popen([*command, "--rank", str(rank)], env={**self.environment, **self.odd.get(rank, {})},
+        processes = [subprocess.Popen([*self.wrappers.get(rank, []), *command, "--rank", str(rank)],
+                                      env={**self.environment, **self.odd.get(rank, {})},
                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                      for rank in range(self.ranks)]
         ends = [end_of(process) for process in processes]

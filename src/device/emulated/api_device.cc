@@ -148,7 +148,9 @@ EMULATED_EXPORT cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
     if (flags != 0) return cudaErrorInvalidValue;
     if (const cudaError_t error = check_unsafe(runtime)) return error;
     for (const Fault& fault : runtime.machine.faults) {
-      if (fault.concerns(FaultKind::kPeerEnable, device.ordinal, other)) return fault.code;
+      if (!fault.concerns(FaultKind::kPeerEnable, device.ordinal, other)) continue;
+      if (fault.code == cudaErrorPeerAccessAlreadyEnabled) device.peers[other] = true;
+      return fault.code;
     }
     if (other == device.ordinal || !runtime.machine.peer[device.ordinal][other])
       return cudaErrorPeerAccessUnsupported;

@@ -1,4 +1,6 @@
 // What emulated.h offers beyond CUDA: counters and paths.
+#include <algorithm>
+
 #include "device/emulated/api.h"
 
 using namespace nccl_slab::emulated;
@@ -8,6 +10,11 @@ namespace {
 Runtime* runtime() {
   cudaError_t error;
   return forked() ? nullptr : Runtime::get(&error);
+}
+
+bool hidden(const Machine& machine, int device) {
+  return std::any_of(machine.faults.begin(), machine.faults.end(),
+                     [device](const Fault& fault) { return fault.concerns(FaultKind::kHide, device, -1); });
 }
 
 bool known(const Runtime& runtime, int device) {
@@ -26,7 +33,15 @@ __attribute__((visibility("default"))) uint64_t nccl_slab_emulated_bytes(int fro
 
 __attribute__((visibility("default"))) const char* nccl_slab_emulated_path(int device, int other_device) {
   Runtime* machine = runtime();
-  return machine == nullptr ? nullptr : machine->machine.path(device, other_device);
+  if (machine == nullptr || hidden(machine->machine, device) || hidden(machine->machine, other_device))
+    return nullptr;
+  return machine->machine.path(device, other_device);
+}
+
+__attribute__((visibility("default"))) const char* nccl_slab_emulated_host(int device) {
+  Runtime* machine = runtime();
+  if (machine == nullptr || !machine->machine.has(device)) return nullptr;
+  return machine->machine.devices[device].host.c_str();
 }
 
 __attribute__((visibility("default"))) void nccl_slab_emulated_freeze(int device, int frozen) {

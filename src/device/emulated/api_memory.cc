@@ -166,7 +166,9 @@ EMULATED_EXPORT cudaError_t cudaHostRegister(void* address, size_t bytes, unsign
     if (address == nullptr || bytes == 0) return cudaErrorInvalidValue;
     if (const cudaError_t error = check_unsafe(runtime)) return error;
     const int device = runtime.current().ordinal;
-    if (const Fault* fault = fault_of(runtime, FaultKind::kHostRegister, device)) return fault->code;
+    const unsigned long before = runtime.current().registrations++;
+    const Fault* const fault = fault_of(runtime, FaultKind::kHostRegister, device);
+    if (fault != nullptr && before >= fault->after) return fault->code;
     if (!is_host(runtime, address) || !accessible(address, bytes)) return cudaErrorInvalidValue;
     return runtime.memory.register_host(address, bytes, flags, device) ? cudaSuccess
                                                                        : cudaErrorHostMemoryAlreadyRegistered;

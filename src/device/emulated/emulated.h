@@ -48,9 +48,12 @@ uint64_t nccl_slab_emulated_bytes(int from_device, int to_device);
 int nccl_slab_emulated_device(const char* pci);
 
 // Path class between two devices as `nvidia-smi topo -m` names it ("PIX", "PHB", "SYS", ...), "X" for the
-// same device; island of a device (a number that devices of one island share). NULL / -1 when the ordinal is
-// unknown.
+// same device, NULL where the description hides it; island of a device (a number that devices of one island
+// share). NULL / -1 when the ordinal is unknown.
 const char* nccl_slab_emulated_path(int device, int other_device);
+// Name of the host that a device is on; empty where the description gives none, NULL when the ordinal is
+// unknown.
+const char* nccl_slab_emulated_host(int device);
 int nccl_slab_emulated_island(int device);
 
 // Stops (1) or releases (0) the kernels of a device, in every process of the machine: a frozen kernel stays

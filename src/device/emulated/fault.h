@@ -15,8 +15,9 @@ enum class FaultKind {
   kSlow,          // writes from -> to take bytes / rate
   kIpcOpen,       // cudaIpcOpenMemHandle of `to`'s memory by `from` fails with `code`
   kPeerEnable,    // cudaDeviceEnablePeerAccess(to) on `from` fails with `code`
-  kHostRegister,  // cudaHostRegister on `from` fails with `code`
+  kHostRegister,  // cudaHostRegister on `from` fails with `code`, but for the first `after` calls
   kAllocate,      // cudaMalloc on `from` fails with `code`
+  kHide,          // paths from and to `from` are unknown, as where sysfs and NVML are hidden
   kFreeze,  // kernels of `from` stop at their next store or wait when the one after `after` others starts
 };
 

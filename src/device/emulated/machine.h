@@ -28,6 +28,7 @@ struct DeviceDescription {
   int node = -1;  // index into Machine::tree
   std::string pci = "0000:00:00.0";
   std::string model = "Emulated PCIe GPU";
+  std::string host;  // a name for the host that it is on; ranks on devices of other names are elsewhere
   int compute_major = 8, compute_minor = 6;
   std::uint64_t memory = 16ull << 30;  // bytes
   int slots = 16;                      // blocks that may be resident at once

@@ -116,6 +116,7 @@ class Reader {
         {"gpu", [](Reader& r, Statement& s) { r.add_gpu(s); }},
         {"peer", [](Reader& r, Statement& s) { r.set_peer(s); }},
         {"fault", [](Reader& r, Statement& s) { r.add_fault(s); }},
+        {"host", [](Reader& r, Statement& s) { r.set_host(s); }},
     };
     return table;
   }
@@ -213,6 +214,12 @@ class Reader {
     }
   }
 
+  void set_host(Statement& statement) {
+    const int which = device(statement.word(1));
+    for (int each = 0; each < machine_.size(); ++each)
+      if (which < 0 || which == each) machine_.devices[each].host = statement.word(2);
+  }
+
   void add_fault(Statement& statement) {
     static const std::map<std::string, FaultKind> kinds = {
         {"drop", FaultKind::kDrop},
@@ -224,6 +231,7 @@ class Reader {
         {"host-register", FaultKind::kHostRegister},
         {"allocate", FaultKind::kAllocate},
         {"freeze", FaultKind::kFreeze},
+        {"hide", FaultKind::kHide},
     };
     const auto kind = kinds.find(statement.word(1));
     if (kind == kinds.end()) throw Complaint{"unknown fault '" + statement.word(1) + "'"};

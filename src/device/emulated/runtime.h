@@ -28,6 +28,7 @@ struct Device {
   std::atomic<bool> peers[kMaxDevices] = {};      // peer access that this process has enabled
   std::atomic<cudaError_t> failure{cudaSuccess};  // of a kernel; every later call on the device returns it
   std::atomic<unsigned long> kernels{0};          // started
+  std::atomic<unsigned long> registrations{0};    // calls of cudaHostRegister
 };
 
 class Runtime {

@@ -1,0 +1,23 @@
+// Pair history: what this process has learned of directed pairs of GPUs, by their UUIDs, so that a pair whose
+// peer memory lies costs one communicator only, and a machine that has passed the whole self-test gets the
+// short one from then on. Each rank shows what its process knows with its facts, and all act on what all
+// know. Thread-safe; nothing is ever forgotten.
+#pragma once
+
+#include <vector>
+
+#include "comm/agreement.h"
+
+namespace nccl_slab::comm {
+
+// Fills facts->lying and facts->proven_*. REQUIRES: at most topology::kMaxRanks ranks.
+void recall_pairs(const std::vector<topology::RankFacts>& all, topology::RankFacts* facts);
+
+// Peer memory of these pairs failed.
+void remember_lying(const std::vector<topology::RankFacts>& all, const topology::PairSet& pairs);
+// True if the user has not been told of one of these pairs yet; counts as telling of them.
+bool first_to_tell(const std::vector<topology::RankFacts>& all, const topology::PairSet& pairs);
+// All pairs of a communicator have passed the whole self-test.
+void remember_proven(const Agreement& agreement);
+
+}  // namespace nccl_slab::comm

@@ -1,0 +1,109 @@
+// The pair check and the self-test on emulated machines that lie: what they notice, whom they blame, that
+// they end, and that without them the damage is there.
+#include "comm/self_test.h"
+
+#include <gtest/gtest.h>
+
+#include "comm/pair_check.h"
+#include "device/emulated/emulated.h"
+#include "engine_ranks.h"
+
+namespace nccl_slab::comm {
+namespace {
+
+using kernels::Kernel;
+using topology::PairSet;
+using namespace std::chrono_literals;
+
+PairSet pair(int from, int to) {
+  PairSet pairs;
+  pairs.add(from, to);
+  return pairs;
+}
+
+// The self-test alone, without the pair check before it: rank `to` finds the fault and blames the pair if
+// `named`.
+void expect_found(const std::string& faults, int ranks, int from, int to, bool named = true) {
+  on_engines({"8-4+4", faults, {}, {}}, ranks, [=](EngineRank& me) {
+    TestFindings findings;
+    const Status tested = self_test(*me.engine, TestDepth::kWhole, in(3s), &findings);
+    ASSERT_TRUE(me.meet());
+    EXPECT_FALSE(findings.stuck);
+    if (me.rank != to) return;
+    EXPECT_FALSE(tested);
+    EXPECT_EQ(findings.blamed, named ? pair(from, to) : PairSet()) << tested.what();
+  });
+}
+
+TEST(SelfTest, BlamesThePairWhoseWritesDoNotArrive) {
+  expect_found("fault drop 1->2", 3, 1, 2);
+  expect_found("fault drop 4->0", 8, 4, 0);
+}
+
+// A flipped bit that rounds away in a sum of others; from the smallest stores of a mailbox to the longest.
+TEST(SelfTest, BlamesThePairThatFlipsABit) {
+  expect_found("fault corrupt 1->0", 2, 1, 0);
+  expect_found("fault corrupt 1->0 from=64", 4, 1, 0);
+  expect_found("fault corrupt 2->1 from=1KiB", 3, 2, 1);
+  expect_found("fault corrupt 7->3 from=20KiB", 8, 7, 3);
+  expect_found("fault corrupt 1->0 from=128KiB", 2, 1, 0);
+}
+
+// The negative control of the rounds that look at single bits: the short test, which sums, lets it pass.
+TEST(SelfTest, SumsAloneDoNotSeeALowBit) {
+  on_engines({"8-4+4", "fault corrupt 1->0 from=64", {}, {}}, 4, [](EngineRank& me) {
+    TestFindings findings;
+    const Status tested = self_test(*me.engine, TestDepth::kShort, in(kLong), &findings);
+    EXPECT_TRUE(tested) << tested.what();
+  });
+}
+
+// Without the self-test a program computes with damaged data.
+TEST(SelfTest, WithoutItTheDamageIsThere) {
+  on_engines({"8-4+4", "fault corrupt 1->0 from=64", {}, {}}, 2, [](EngineRank& me) {
+    EngineCall call(me, 3001);
+    call.fill(3);
+    ASSERT_TRUE(me.engine->issue(call.operation(Kernel::kTree), me.stream));
+    EXPECT_EQ(call.result(me.stream) == call.expected(3), me.rank != 0);
+  });
+}
+
+TEST(SelfTest, EndsInTimeWhenADeviceStandsStill) {
+  on_engines({"4-switch", {}, {}, {}}, 3, [](EngineRank& me) {
+    if (me.rank == 1) nccl_slab_emulated_freeze(1, 1);
+    ASSERT_TRUE(me.meet());
+    const auto start = std::chrono::steady_clock::now();
+    TestFindings findings;
+    EXPECT_FALSE(self_test(*me.engine, TestDepth::kWhole, in(1s), &findings));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, kAtOnce);
+    EXPECT_EQ(findings.stuck, me.rank == 1);
+    EXPECT_EQ(findings.blamed, me.rank == 1 ? PairSet() : pair(1, me.rank));
+    ASSERT_TRUE(me.meet());
+    if (me.rank == 1) nccl_slab_emulated_freeze(1, 0);
+  });
+}
+
+void expect_checked(const std::string& faults, int ranks, const PairSet& lying) {
+  on_engines({"8-4+4", faults, {}, {}}, ranks, [=](EngineRank& me) {
+    PairSet found, mine;
+    const Status checked = check_pairs(*me.engine, in(kLong), &found);
+    for (int source = 0; source < ranks; ++source)
+      if (lying.has(source, me.rank)) mine.add(source, me.rank);
+    EXPECT_EQ(found, mine);
+    EXPECT_EQ(static_cast<bool>(checked), mine.empty()) << checked.what();
+  });
+}
+
+TEST(PairCheck, FindsNothingOnAGoodMachine) {
+  expect_checked("", 2, {});
+  expect_checked("", 8, {});
+}
+
+TEST(PairCheck, BlamesEveryPairThatLies) {
+  PairSet two = pair(1, 0);
+  two.add(3, 2);
+  expect_checked("fault drop 1->0; fault corrupt 3->2 from=4KiB", 4, two);
+}
+
+}  // namespace
+}  // namespace nccl_slab::comm

@@ -1,0 +1,120 @@
+"""Machines that lie, fail or hide: the slab goes another way or NCCL serves, the results are right, nobody waits long, and
+one line says why. That the damage is real without the self-test is shown by the engine's tests (test/comm/self_test_test.cc).
+
+usage: faults_test.py SCENARIO
+"""
+import subprocess
+import sys
+import threading
+import time
+
+from forwarding_test import LONG, SHAPES, differing
+from job import SUITE, Job, LoneRanks
+from tap import run
+
+RANKS = 4
+SOON = 45  # seconds for a whole job on a loaded machine, far below LONG
+CASES = ("--case", "shapes,in_place,average,graph_mixed,groups,communicators,split")
+WARNING = "peer memory does not work between these GPUs"
+
+
+def taken(job, line, times=1):
+    """What differs from: right results, every call by the slab, `line` once in the log, and the pair's retreat told by each
+    rank of the first communicator only."""
+    problems = job.problems()
+    calls = job.slab_calls(RANKS)
+    if min(calls) < 10 or min(calls) != max(calls):
+        problems.append(f"calls that the slab took, by rank: {calls}")
+    if job.reasons(RANKS) - {"empty", "datatype", "operation"}:
+        problems.append(f"reasons: {sorted(job.reasons(RANKS))}")
+    if job.log.count(WARNING) != times or line not in job.log:
+        problems.append(f"{job.log.count(WARNING)} warnings:\n{job.log[:3000]}")
+    retreats = job.log.count("pairs go over to host memory")
+    if retreats != RANKS:
+        problems.append(f"{retreats} ranks told of a retreat, not {RANKS}")
+    if job.stderr or job.seconds > SOON:
+        problems.append(f"{job.seconds:.0f} s, on stderr: {job.stderr[:2000]}")
+    return problems
+
+
+def lying_pairs(report):
+    """Found before first use; that pair takes host memory, in this communicator and in all that follow."""
+    for name, fault in (("dropped", "drop 1->0"), ("seen by the writer alone", "mirror 1->0"),
+                        ("damaged", "corrupt 1->0 from=64"), ("damaged if long", "corrupt 1->0 from=20KiB")):
+        job = Job(SUITE, "--ranks", RANKS, *CASES, faults=f"fault {fault}", settings=LONG)
+        report.check(f"writes from 1 to 0 are {name}", taken(job, "rank 0 does not see what rank 1 wrote to it"))
+    job = Job(SUITE, "--ranks", RANKS, "--threads", *CASES, faults="fault drop 1->0; fault corrupt 3->2 from=4KiB", settings=LONG)
+    report.check("two pairs lie, ranks as threads", taken(job, "rank 2 does not see what rank 3 wrote to it", times=2))
+    job = Job(SUITE, "--ranks", 3, "--case", "shapes", faults="fault drop 3->4", settings=LONG)
+    quiet = [] if WARNING not in job.log and "mailboxes in GPU memory" in job.log else [job.log[:2000]]
+    report.check("a communicator inside a good set does not notice", job.problems() + quiet)
+
+
+def unmapped_pairs(report):
+    job = Job(SUITE, "--ranks", RANKS, *CASES, faults="fault ipc-open 1->0 code=205", settings=LONG)
+    report.check("one rank cannot open another's memory", taken(job, "rank 1 cannot map the slab of rank 0"))
+    job = Job(SUITE, "--ranks", RANKS, "--threads", *CASES, faults="fault peer-enable 2->3 code=711", settings=LONG)
+    report.check("too many peers, ranks as threads", taken(job, "rank 2 cannot map the slab of rank 3"))
+    job = Job(SUITE, "--ranks", RANKS, "--threads", *CASES, faults="fault peer-enable * code=704", settings=LONG)
+    direct = [] if "go over" not in job.log and "mailboxes in GPU memory" in job.log else [job.log[:2000]]
+    report.check("peer access is enabled already", job.problems() + direct)
+    job = Job(SUITE, "--ranks", RANKS, *CASES, faults="peer 0->1 no")
+    one_way = [] if "mailboxes in host memory" in job.log and "go over" not in job.log else [job.log[:2000]]
+    report.check("peer access in one direction only", job.problems() + one_way)
+
+
+def no_way_left(report):
+    faults = "fault drop 1->0; fault host-register 0 code=712 after=1"  # the first is NCCL's own
+    job = Job(SUITE, "--ranks", RANKS, "--case", "shapes,average", faults=faults, settings=LONG)
+    report.check("a pair lies and host memory cannot be registered", differing(job, RANKS, "setup_failed"))
+    job = Job(SUITE, "--ranks", RANKS, *SHAPES, faults="fault drop 1->0", settings=LONG, variables={"NCCL_SHM_DISABLE": "1"})
+    known = [] if job.reasons(RANKS) == {"self_test_failed", "no_transport"} else [str(job.statistics)]
+    report.check("a pair lies and host memory is forbidden", job.problems() + known)
+
+
+def frozen(report):
+    """Rank 2's kernels stand still from the first one on, and go on when the set-up has long been given up."""
+    folder = []
+
+    def thaw():
+        while not folder:
+            time.sleep(0.1)
+        time.sleep(8)
+        Job.thaw(folder[0])
+
+    thawing = threading.Thread(target=thaw)
+    thawing.start()
+    job = Job(SUITE, "--ranks", RANKS, *SHAPES, faults="fault freeze 2", settings={"SETUP_TIMEOUT": "3000"},
+              started=folder.append)
+    thawing.join()
+    told = {"self_test_failed", "setup_timeout", "setup_failed"} & job.reasons(RANKS)
+    forwarded = [] if told and max(job.slab_calls(RANKS)) < 3 else [str(job.statistics)]
+    report.check("a GPU stands still", job.problems() + forwarded + ([job.stderr[:2000]] if job.stderr else []))
+
+
+def odd_machines(report):
+    job = Job(SUITE, "--ranks", 8, *SHAPES, faults="fault hide *")
+    flat = [] if "islands 0,1,2,3,4,5,6,7," in job.log and min(job.slab_calls(8)) > 10 else [job.log[:2000]]
+    report.check("sysfs and NVML are hidden: one island", job.problems() + flat)
+    job = Job(SUITE, "--ranks", RANKS, *SHAPES, faults="fault slow 0->1 rate=0.2")
+    report.check("a slow link", job.problems() + ([] if min(job.slab_calls(RANKS)) > 10 else [job.log[:2000]]))
+    job = Job(SUITE, "--ranks", RANKS, *SHAPES, faults="host 2 b; host 3 b", settings=LONG)
+    report.check("ranks on two hosts", differing(job, RANKS, "other_host"))
+
+
+def apart(report):
+    """One container per rank: a network namespace of its own, in which nobody else's socket exists."""
+    wrapper = ["unshare", "--map-root-user", "--net"]
+    if subprocess.run([*wrapper, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        return report.skip("one rank in a network namespace of its own", "namespaces cannot be made here")
+    job = LoneRanks(RANKS, settings=LONG, wrappers={1: wrapper})
+    report.check("one rank in a network namespace of its own", differing(job, RANKS, "missing_rank"))
+    job = LoneRanks(RANKS, settings=LONG, wrappers={rank: wrapper for rank in range(RANKS)})
+    return report.check("a network namespace for each rank", differing(job, RANKS, "missing_rank"))
+
+
+SCENARIOS = {"lying pairs": lying_pairs, "unmapped pairs": unmapped_pairs, "no way left": no_way_left, "frozen": frozen,
+             "odd machines": odd_machines, "apart": apart}
+
+if __name__ == "__main__":
+    sys.exit(run(SCENARIOS))
