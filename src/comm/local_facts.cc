@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <string>
 
@@ -59,6 +60,11 @@ const char* process_environment(const char* variable) {
   return std::getenv(variable);
 }
 
+bool blocking_launches() {
+  const char* text = std::getenv("CUDA_LAUNCH_BLOCKING");
+  return text != nullptr && *text != '\0' && std::strcmp(text, "0") != 0;
+}
+
 std::vector<std::string> pci_of(const std::vector<RankFacts>& all) {
   std::vector<std::string> pci;
   for (const RankFacts& facts : all) pci.emplace_back(topology::text_of(facts.pci));
@@ -110,6 +116,7 @@ Status gather_own_facts(int device, int rank, int nranks, RankFacts* facts) {
   facts->settings = topology::settings_digest(settings());
   facts->process = process_identity();
   facts->force = settings().force;
+  facts->blocking_launches = blocking_launches();
   facts->has_kernel = static_cast<bool>(kernels::load_kernels());
   topology::set_nccl_settings(topology::parse_nccl_settings(&process_environment), facts);
   return Status::ok();

@@ -36,10 +36,11 @@ struct RankFacts {
   std::int32_t rank = 0, nranks = 0;
   std::int32_t architecture = 0;  // 86 for sm_86
   std::int32_t numa_node = -1;
-  std::uint64_t settings = 0;  // digest of the settings that all ranks must share
-  std::uint64_t process = 0;   // equal for ranks of one process, different otherwise on one host
-  bool force = false;          // NCCL_SLAB_FORCE
-  bool has_kernel = true;      // for this architecture
+  std::uint64_t settings = 0;      // digest of the settings that all ranks must share
+  std::uint64_t process = 0;       // equal for ranks of one process, different otherwise on one host
+  bool force = false;              // NCCL_SLAB_FORCE
+  bool has_kernel = true;          // for this architecture
+  bool blocking_launches = false;  // CUDA_LAUNCH_BLOCKING
   bool p2p_disabled = false, shm_disabled = false;  // NCCL's settings, see nccl_settings.h
   PathClass p2p_level = PathClass::kUnknown;        // kUnknown: not set
   Answer mig = Answer::kUnknown, confidential = Answer::kUnknown;

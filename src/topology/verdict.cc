@@ -92,6 +92,15 @@ Verdict nvlinks(Facts all) {
                   [&](int rank, int peer) { return levels.at(rank, peer) == PathClass::kNv; });
 }
 
+// A launch that returns when its kernel has ended: where one thread serves two ranks, the kernel of the
+// second is never launched, and the first waits for it. Whether they have threads of their own is not known.
+Verdict launches(Facts all) {
+  return any_pair(all, Reason::blocking_launches, [&](int rank, int peer) {
+    const RankFacts &a = at(all, rank), &b = at(all, peer);
+    return a.process == b.process && (a.blocking_launches || b.blocking_launches);
+  });
+}
+
 Verdict kernels(Facts all) {
   return any_rank(all, Reason::no_kernel, [](const RankFacts& facts) { return !facts.has_kernel; });
 }
@@ -120,9 +129,9 @@ struct Check {
   Verdict (*check)(Facts);
   bool may_be_forced;
 };
-constexpr Check kChecks[] = {{number_of_ranks, false}, {versions, false},         {hosts, false},
-                             {settings, false},        {partitioned_gpus, false}, {shared_gpus, true},
-                             {nvlinks, true},          {kernels, false},          {transports, false}};
+constexpr Check kChecks[] = {
+    {number_of_ranks, false},  {versions, false},   {hosts, false},  {settings, false}, {launches, false},
+    {partitioned_gpus, false}, {shared_gpus, true}, {nvlinks, true}, {kernels, false},  {transports, false}};
 
 PathClass level_between(Facts all, int rank, int peer) {
   const PathClass there = toward(all, rank, peer).path, back = toward(all, peer, rank).path;

@@ -58,6 +58,16 @@ def devices(report):
     report.check("NCCL's settings leave no way", differing(job, RANKS, "no_transport"))
 
 
+def launches(report):
+    """A launch that returns when its kernel has ended: alone in a process a rank has no rank to wait for there."""
+    blocking = {"CUDA_LAUNCH_BLOCKING": "1"}
+    job = Job(SUITE, "--ranks", RANKS, "--threads", *SHAPES, settings=LONG, variables=blocking)
+    report.check("blocking launches, ranks as threads", differing(job, RANKS, "blocking_launches"))
+    job = Job(SUITE, "--ranks", RANKS, "--case", "shapes,in_place,average,groups,large_group,stream_kinds", variables=blocking)
+    report.check("blocking launches, a process per rank",
+                 job.problems() + ([] if min(job.slab_calls(RANKS)) > 10 and job.reasons(RANKS) <= {"datatype"} else [f"{job.statistics}"]))
+
+
 def limits(report):
     job = Job(SUITE, "--ranks", RANKS, *SHAPES, settings={"SETUP_TIMEOUT": "1"})
     slow = job.reasons(RANKS) <= {"setup_timeout", "missing_rank", "setup_failed", "self_test_failed"}
@@ -67,7 +77,7 @@ def limits(report):
                  job.problems() + ([] if job.reasons(RANKS) == {"operation_setting", "datatype"} else [str(job.statistics)]))
 
 
-SCENARIOS = {"odd ranks": odd_ranks, "devices": devices, "limits": limits}
+SCENARIOS = {"odd ranks": odd_ranks, "devices": devices, "launches": launches, "limits": limits}
 
 if __name__ == "__main__":
     sys.exit(run(SCENARIOS))

@@ -78,6 +78,22 @@ TEST(Verdict, SettingsDiffer) {
   EXPECT_EQ(after([](auto& all) { all[1].force = true; }).reason, Reason::settings_differ);
 }
 
+TEST(Verdict, BlockingLaunchesOfRanksInOneProcess) {
+  const auto processes = [](auto& all) {
+    for (auto& facts : all) facts.process = static_cast<std::uint64_t>(facts.rank % 3);
+  };
+  EXPECT_EQ(after([&](auto& all) {
+              processes(all);
+              all[0].blocking_launches = true;
+            }),
+            (Verdict{Reason::blocking_launches, 0, 3}));
+  EXPECT_TRUE(after([&](auto& all) {
+                processes(all);
+                all[1].blocking_launches = true;
+              }).use())
+      << "alone in its process";
+}
+
 TEST(Verdict, MigAndConfidentialMode) {
   EXPECT_EQ(after([](auto& all) { all[1].mig = Answer::kYes; }), (Verdict{Reason::mig, 1, -1}));
   EXPECT_EQ(after([](auto& all) { all[2].confidential = Answer::kYes; }), (Verdict{Reason::mig, 2, -1}));
@@ -148,6 +164,7 @@ TEST(Verdict, ForceOverridesNothingElse) {
       {Reason::other_version, [](auto& all) { set_text(all[1].version, "9"); }},
       {Reason::other_host, [](auto& all) { set_text(all[1].boot_id, "9"); }},
       {Reason::settings_differ, [](auto& all) { all[1].settings = 9; }},
+      {Reason::blocking_launches, [](auto& all) { all[1].blocking_launches = true; }},
       {Reason::mig, [](auto& all) { all[1].mig = Answer::kYes; }},
       {Reason::no_kernel, [](auto& all) { all[1].has_kernel = false; }},
       {Reason::no_transport, [](auto& all) { all[1].shm_disabled = all[1].p2p_disabled = true; }},
