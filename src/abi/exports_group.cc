@@ -8,24 +8,28 @@
 namespace nccl_slab::abi {
 namespace {
 
-// The group state may not be kept when the answer says that nothing starts.
+ncclResult_t launch_requests() {
+  if (group().requests().empty()) return ncclSuccess;
+  ncclResult_t launched = ncclInternalError;
+  do_our_part([&] { launched = call::launch_group(group().requests()); });
+  return launched;
+}
+
+// What waits in the group is over afterwards, whatever the answer was.
 ncclResult_t start_group_work(ncclResult_t answer) {
-  std::vector<call::Queued> requests = group().take_requests();
   std::vector<Birth> births = group().take_births();
   const ncclResult_t wrong = group().take_error();
-  if (wrong != ncclSuccess) return wrong;
-  if (answer != ncclSuccess && answer != ncclInProgress) return answer;
-  ncclResult_t launched = ncclSuccess;
-  if (!requests.empty()) {
-    launched = ncclInternalError;
-    do_our_part([&] { launched = call::launch_group(requests); });
-  }
+  if (wrong != ncclSuccess) answer = wrong;
+  const bool starts = answer == ncclSuccess || answer == ncclInProgress;
+  const ncclResult_t launched = starts ? launch_requests() : ncclSuccess;
+  group().drop_requests();
+  if (!starts) return answer;
   answer = finish_births(std::move(births), answer);
   return launched != ncclSuccess ? launched : answer;
 }
 
 void drop_group_work() {
-  (void)group().take_requests();
+  group().drop_requests();
   (void)group().take_births();
   (void)group().take_error();
 }

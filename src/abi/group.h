@@ -28,8 +28,9 @@ class Group {
   // A call of ours in the group was wrong. The caller makes NCCL's group fail too.
   void fail(ncclResult_t error) { error_ = error; }
 
-  // What the outermost end takes out. When the real end failed, dropping it is all that is left to do.
-  std::vector<call::Queued> take_requests() { return std::exchange(requests_, {}); }
+  // For the outermost end. The memory stays, so that a thread's later groups allocate nothing.
+  const std::vector<call::Queued>& requests() const { return requests_; }
+  void drop_requests() { requests_.clear(); }
   std::vector<Birth> take_births() { return std::exchange(births_, {}); }
   ncclResult_t take_error() { return std::exchange(error_, ncclSuccess); }
 

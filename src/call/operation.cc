@@ -1,6 +1,7 @@
 #include "call/operation.h"
 
-#include <sstream>
+#include <algorithm>
+#include <string_view>
 
 namespace nccl_slab::call {
 namespace {
@@ -17,10 +18,13 @@ const char* operation_word(const Request& request) {
   return scaled ? "premulsum" : nullptr;
 }
 
-bool lists(const std::string& words, const std::string& wanted) {
-  std::istringstream stream(words);
-  for (std::string word; std::getline(stream, word, ',');)
-    if (word == wanted) return true;
+// Part of every call: allocates nothing.
+bool lists(std::string_view words, std::string_view wanted) {
+  while (!words.empty()) {
+    const std::size_t comma = std::min(words.find(','), words.size());
+    if (words.substr(0, comma) == wanted) return true;
+    words.remove_prefix(std::min(comma + 1, words.size()));
+  }
   return false;
 }
 
