@@ -14,12 +14,14 @@ PROGRAMS = {
     "reduce_scatter_table": frozenset(),
 }
 TRANSPORTS = ("peer", "host")
-# Not `collectives`: a libnccl that was built to compare reduce-scatter may lack the others' kernels for some types.
+# Not `collectives`: a libnccl that was built to compare reduce-scatter may lack the others' kernels for some types. Not
+# `grow`: untried with ranks that share a GPU.
 CASES = ",".join(
-    "shapes large empty in_place operations average premulsum arguments same_bits skewed_calls graph_mixed"
-    " first_in_capture graph_two_streams stream_kinds two_streams destroyed_streams groups large_group group_error"
-    " group_streams communicators split split_no_colour one_rank shrink init_all non_blocking finalize"
-    " destroy_behind_replay abort_waiting".split()
+    "shapes large empty in_place kinds_of_memory one_allocation forked_children operations average premulsum arguments"
+    " same_bits skewed_calls graph_mixed graphs_on_two_streams graph_outlives_communicator first_in_capture"
+    " graph_two_streams stream_kinds two_streams destroyed_streams groups large_group many_in_a_group group_error"
+    " group_streams communicators mixed_communicators many_splits split split_no_colour one_rank shrink init_all"
+    " non_blocking finalize destroy_behind_replay abort_waiting".split()
 )
 
 

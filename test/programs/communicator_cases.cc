@@ -1,5 +1,8 @@
 // Cases: several communicators.
+#include <dlfcn.h>
+
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 
 #include "exchange.h"
@@ -55,6 +58,47 @@ void communicators(Suite& suite) {
   REQUIRE(ncclCommDestroy(one));
 }
 
+// Three communicators on two streams, reduce-scatters and collectives that are NCCL's in flight together.
+// Where a stream's work waits for another stream's depends on who comes first, so each stream has
+// communicators of its own.
+void mixed_communicators(Suite& suite) {
+  cudaStream_t side;
+  ncclComm_t one;
+  ncclComm_t two;
+  REQUIRE(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));
+  REQUIRE(ncclCommSplit(suite.comm, 0, suite.rank(), &one, nullptr));
+  REQUIRE(ncclCommSplit(suite.comm, 0, suite.rank(), &two, nullptr));
+  const NumberType& type = type_named("bf16");
+  for (int turn = 0; turn < suite.options.repeat / 10 + 1; ++turn) {
+    Exchange first(suite, Exchange::reduce_scatter_shape(suite, type, 6007));
+    Exchange second(suite, Exchange::reduce_scatter_shape(suite, type, 607));
+    Exchange third(suite, Exchange::reduce_scatter_shape(suite, type, 61));
+    Exchange reduced(suite, {&type, 5003, 5003});
+    for (Exchange* exchange : {&first, &second, &third, &reduced})
+      exchange->fill(suite.options.seed + static_cast<uint64_t>(turn));
+    suite.skew(turn, 1000);
+    first.reduce_scatter(suite.comm, suite.stream);
+    REQUIRE(ncclAllReduce(reduced.send(), reduced.receive(), 5003, type.nccl, ncclSum, one, suite.stream));
+    second.reduce_scatter(one, suite.stream);
+    third.reduce_scatter(two, side);
+    REQUIRE(cudaStreamSynchronize(side));
+    REQUIRE(cudaStreamSynchronize(suite.stream));
+    first.check_reduce_scatter("first communicator, beside NCCL");
+    second.check_reduce_scatter("second communicator, behind NCCL");
+    third.check_reduce_scatter("third communicator, on its own stream");
+    reduced.check("all-reduce", [&](size_t i) {
+      double sum = 0;
+      for (int rank = 0; rank < suite.ranks(); ++rank) sum += reduced.sent_by(rank, i);
+      return sum;
+    });
+  }
+  suite.member.board->barrier();
+  REQUIRE(ncclCommDestroy(two));
+  REQUIRE(ncclCommDestroy(one));
+  suite.member.board->barrier();
+  REQUIRE(cudaStreamDestroy(side));
+}
+
 // Even and odd ranks, in reverse order.
 void split(Suite& suite) {
   std::vector<int> members;
@@ -81,6 +125,49 @@ void split_no_colour(Suite& suite) {
     suite.member.board->barrier();
     if (rest != nullptr) REQUIRE(ncclCommDestroy(rest));
   }
+}
+
+struct Holdings {
+  size_t files = 0, threads = 0, device_bytes = 0;
+};
+
+size_t entries(const char* folder) {
+  const auto all = std::filesystem::directory_iterator(folder);
+  return static_cast<size_t>(std::distance(begin(all), end(all)));
+}
+
+Holdings holdings() {
+  Holdings held{entries("/proc/self/fd"), entries("/proc/self/task"), 0};
+  size_t free_bytes = 0, all_bytes = 0;
+  REQUIRE(cudaMemGetInfo(&free_bytes, &all_bytes));
+  held.device_bytes = all_bytes - free_bytes;
+  return held;
+}
+
+// Split and destroy, again and again: files, threads and memory of the device are the same afterwards. The
+// first few may set something up for all that follow. Ranks that are processes only: else they would count
+// each other's.
+void many_splits(Suite& suite) {
+  Holdings before;
+  const int turns = suite.options.repeat < 500 ? suite.options.repeat : 500;
+  for (int turn = -5; turn < turns; ++turn) {
+    if (turn == 0) before = holdings();
+    ncclComm_t half = nullptr;
+    const int colour = suite.rank() == turn % suite.ranks() ? NCCL_SPLIT_NOCOLOR : turn % 2;
+    REQUIRE(ncclCommSplit(suite.comm, colour, suite.rank(), &half, nullptr));
+    if (half != nullptr) REQUIRE(ncclCommDestroy(half));
+    suite.member.board->barrier();
+  }
+  checked_reduce_scatter(suite, "after many splits", type_named("bf16"), 1001, suite.comm, suite.stream);
+  if (suite.options.team.threads || suite.options.team.same_device) return;
+  const Holdings after = holdings();
+  suite.expect(after.files <= before.files + 2,
+               std::to_string(before.files) + " open files, then " + std::to_string(after.files));
+  suite.expect(after.threads <= before.threads + 2,
+               std::to_string(before.threads) + " threads, then " + std::to_string(after.threads));
+  suite.expect(after.device_bytes <= before.device_bytes + (size_t{32} << 20),
+               std::to_string(before.device_bytes) + " bytes of the device, then " +
+                   std::to_string(after.device_bytes));
 }
 
 // A communicator of one rank copies, tails included, also inside a group.
@@ -122,6 +209,40 @@ void shrink(Suite& suite) {
   REQUIRE(ncclCommDestroy(parent));
 }
 #endif
+
+using GetUniqueId = ncclResult_t(ncclComm_t, ncclUniqueId*);
+using Grow = ncclResult_t(ncclComm_t, int, const ncclUniqueId*, int, ncclComm_t*, ncclConfig_t*);
+
+// Functions that nccl.h may be too old to declare; null where NCCL is.
+template <class Function>
+Function* newer(const char* name) {
+  int version = 0;
+  REQUIRE(ncclGetVersion(&version));
+  return version < 22900 ? nullptr : reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
+}
+
+// The last rank joins the communicator of the others.
+void grow(Suite& suite) {
+  auto* unique_id = newer<GetUniqueId>("ncclCommGetUniqueId");
+  auto* grow_to = newer<Grow>("ncclCommGrow");
+  if (suite.ranks() < 3 || unique_id == nullptr || grow_to == nullptr) return;
+  const int last = suite.ranks() - 1;
+  ncclComm_t few = nullptr;
+  ncclComm_t grown = nullptr;
+  REQUIRE(
+      ncclCommSplit(suite.comm, suite.rank() == last ? NCCL_SPLIT_NOCOLOR : 0, suite.rank(), &few, nullptr));
+  auto& id = suite.member.board->slot<ncclUniqueId>(0);
+  if (suite.rank() == 0) REQUIRE(unique_id(few, &id));
+  suite.member.board->barrier();
+  const bool joins = suite.rank() == last;
+  REQUIRE(grow_to(few, suite.ranks(), suite.rank() == 0 || joins ? &id : nullptr, joins ? last : -1, &grown,
+                  nullptr));
+  checked_reduce_scatter(suite, "grown", type_named("bf16"), 1007, grown, suite.stream);
+  suite.member.board->barrier();
+  REQUIRE(ncclCommDestroy(grown));
+  if (few != nullptr) REQUIRE(ncclCommDestroy(few));
+  suite.member.board->barrier();
+}
 
 // One thread owns all ranks: ncclCommInitAll, groups, buffers on every device. Only when the ranks are
 // threads.
@@ -175,7 +296,8 @@ void init_all(Suite& suite) {
 
 std::vector<Case> communicator_cases() {
   return {
-    {"communicators", communicators}, {"split", split}, {"split_no_colour", split_no_colour},
+    {"communicators", communicators}, {"mixed_communicators", mixed_communicators}, {"grow", grow},
+        {"many_splits", many_splits}, {"split", split}, {"split_no_colour", split_no_colour},
         {"one_rank", one_rank},
 #if NCCL_VERSION_CODE >= 22700
         {"shrink", shrink},

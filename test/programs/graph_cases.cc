@@ -1,4 +1,8 @@
 // Cases: capture and replay.
+#include <unistd.h>
+
+#include <thread>
+
 #include "captured.h"
 #include "exchange.h"
 
@@ -88,10 +92,69 @@ void graph_two_streams(Suite& suite) {
   REQUIRE(cudaStreamDestroy(side));
 }
 
+// Two graphs and eager calls in turn on two streams, nothing between them: one after another all the same.
+void graphs_on_two_streams(Suite& suite) {
+  cudaStream_t side;
+  REQUIRE(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));
+  Exchange one(suite, Exchange::reduce_scatter_shape(suite, type_named("bf16"), 20011));
+  Exchange two(suite, Exchange::reduce_scatter_shape(suite, type_named("fp32"), 701));
+  Exchange three(suite, Exchange::reduce_scatter_shape(suite, type_named("fp16"), 5003));
+  {
+    const Captured first(suite.stream, cudaStreamCaptureModeThreadLocal,
+                         [&] { one.reduce_scatter(suite.comm, suite.stream); });
+    const Captured second(suite.stream, cudaStreamCaptureModeThreadLocal,
+                          [&] { two.reduce_scatter(suite.comm, suite.stream); });
+    for (int turn = 0; turn < suite.options.repeat / 10 + 1; ++turn) {
+      for (Exchange* exchange : {&one, &two, &three})
+        exchange->fill(suite.options.seed + static_cast<uint64_t>(turn));
+      suite.skew(turn, 2000);
+      for (int again = 0; again < 4; ++again) {
+        first.launch(again % 2 == 0 ? suite.stream : side);
+        second.launch(again % 2 == 0 ? side : suite.stream);
+        three.reduce_scatter(suite.comm, again < 2 ? side : suite.stream);
+      }
+      REQUIRE(cudaStreamSynchronize(side));
+      REQUIRE(cudaStreamSynchronize(suite.stream));
+      one.check_reduce_scatter("first graph");
+      two.check_reduce_scatter("second graph");
+      three.check_reduce_scatter("eager beside two graphs");
+    }
+  }
+  REQUIRE(cudaStreamDestroy(side));
+}
+
+// NCCL lets the end of a communicator wait for its graphs, so that they end on two threads.
+void graph_outlives_communicator(Suite& suite) {
+  for (int turn = 0; turn < 3; ++turn) {
+    ncclComm_t comm;
+    REQUIRE(ncclCommSplit(suite.comm, 0, suite.rank(), &comm, nullptr));
+    Exchange exchange(suite, Exchange::reduce_scatter_shape(suite, type_named("bf16"), 3001));
+    exchange.fill(suite.options.seed);
+    std::thread ending;
+    {
+      const Captured graph(suite.stream, cudaStreamCaptureModeThreadLocal,
+                           [&] { exchange.reduce_scatter(comm, suite.stream); });
+      graph.launch(suite.stream);
+      REQUIRE(cudaStreamSynchronize(suite.stream));
+      exchange.check_reduce_scatter("before the end of the communicator");
+      suite.member.board->barrier();
+      ending = std::thread([&] {
+        cudaSetDevice(suite.member.device);
+        ncclCommDestroy(comm);
+      });
+      ::usleep(10000);
+    }
+    ending.join();
+    suite.member.board->barrier();
+  }
+}
+
 }  // namespace
 
 std::vector<Case> graph_cases() {
   return {{"graph_mixed", graph_mixed},
+          {"graphs_on_two_streams", graphs_on_two_streams},
+          {"graph_outlives_communicator", graph_outlives_communicator},
           {"first_in_capture", first_in_capture},
           {"graph_two_streams", graph_two_streams}};
 }

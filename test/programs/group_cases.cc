@@ -1,6 +1,7 @@
 // Cases: ncclGroupStart and ncclGroupEnd.
 #include <unistd.h>
 
+#include <cstddef>
 #include <memory>
 
 #include "exchange.h"
@@ -74,6 +75,42 @@ void large_group(Suite& suite) {
   for (auto& exchange : exchanges) exchange->check_reduce_scatter("one of many");
 }
 
+// As many as a framework may put into one group, on two communicators, with calls of NCCL's among them.
+void many_in_a_group(Suite& suite) {
+  constexpr size_t kCalls = 980, kCount = 3;
+  const NumberType& type = type_named("bf16");
+  const size_t ranks = static_cast<size_t>(suite.ranks());
+  ncclComm_t other = duplicate(suite);
+  {
+    Exchange all(suite, {&type, kCalls * kCount * ranks, kCalls * kCount});
+    Exchange gathered(suite, {&type, 1, ranks});
+    all.fill(suite.options.seed);
+    gathered.fill(suite.options.seed);
+    REQUIRE(ncclGroupStart());
+    for (size_t call = 0; call < kCalls; ++call) {
+      const auto* send = static_cast<const std::byte*>(all.send()) + call * kCount * ranks * type.bytes;
+      auto* receive = static_cast<std::byte*>(all.receive()) + call * kCount * type.bytes;
+      REQUIRE(ncclReduceScatter(send, receive, kCount, type.nccl, ncclSum, call % 3 == 0 ? other : suite.comm,
+                                suite.stream));
+      if (call == kCalls / 2)
+        REQUIRE(ncclAllGather(gathered.send(), gathered.receive(), 1, type.nccl, suite.comm, suite.stream));
+    }
+    all.check_untouched("before the end of the group");
+    REQUIRE(ncclGroupEnd());
+    REQUIRE(cudaStreamSynchronize(suite.stream));
+    all.check("one of 980", [&](size_t i) {
+      const size_t call = i / kCount, first = (call * ranks + static_cast<size_t>(suite.rank())) * kCount;
+      double sum = 0;
+      for (int rank = 0; rank < suite.ranks(); ++rank) sum += all.sent_by(rank, first + i % kCount);
+      return sum;
+    });
+    gathered.check("all-gather among them",
+                   [&](size_t i) { return gathered.sent_by(static_cast<int>(i), 0); });
+  }
+  suite.member.board->barrier();
+  REQUIRE(ncclCommDestroy(other));
+}
+
 // One bad call: it says so, so does the end of the group, and nothing of the group runs.
 void group_error(Suite& suite) {
   Exchange exchange(suite, Exchange::reduce_scatter_shape(suite, type_named("fp32"), 301));
@@ -116,6 +153,7 @@ void group_streams(Suite& suite) {
 std::vector<Case> group_cases() {
   return {{"groups", groups},
           {"large_group", large_group},
+          {"many_in_a_group", many_in_a_group},
           {"group_error", group_error},
           {"group_streams", group_streams}};
 }

@@ -45,6 +45,7 @@ struct Case {
 
 // In the order in which they run, by file.
 std::vector<Case> shape_cases();
+std::vector<Case> memory_cases();
 std::vector<Case> operation_cases();
 std::vector<Case> repetition_cases();
 std::vector<Case> graph_cases();

@@ -9,7 +9,8 @@ import sys
 from job import REPEAT, SUITE, Job
 from tap import run
 
-SOME = "shapes,empty,in_place,average,premulsum,skewed_calls,graph_mixed,two_streams,groups,communicators,split,finalize"
+SOME = ("shapes,empty,in_place,average,premulsum,skewed_calls,graph_mixed,graphs_on_two_streams,two_streams,groups,many_in_a_group,"
+        "communicators,mixed_communicators,split,finalize")
 NESTED = "(0,1|2,3)|(4,5|6,7)"
 # Per scenario: ranks, further arguments, algorithms that must have served, and how the job runs.
 SCENARIOS = {
