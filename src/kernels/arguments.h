@@ -21,11 +21,13 @@ struct ChannelState {
   std::uint32_t layout_id[1 + kMaxLevels];  // per role: the layout of the last call on this channel
 };
 
+inline constexpr int kMaxSmallBlocks = 16;
+
 struct State {
   ChannelState channel[kMaxChannels];
-  std::uint64_t small_epoch;  // calls of flat_small so far
-  std::uint32_t small_done;   // blocks of the running call that have finished
-  std::uint32_t reserved;
+  // Copies of one counter each, which all agree between calls: so a block needs only its own.
+  std::uint64_t push_sent[kMaxChannels], push_received[kMaxChannels];  // calls of flat_push so far
+  std::uint32_t small_flag[kMaxSmallBlocks];                           // of the last call of flat_small
 };
 
 // Host memory that kernels read and write while they run; one per communicator and rank.
@@ -53,7 +55,7 @@ struct Arguments {
   std::uint64_t shard_bytes;
   std::uint32_t chunk_packs;  // <= program->longest_chunk
   std::int32_t channels;      // channels in use, 1..kMaxChannels
-  std::int32_t roles;         // of a channel: 1 + program->levels (the program itself lies on the device)
+  std::int32_t roles;         // of a channel: 1 + program->levels; flat_push: 1 or 2
 
   Scaling scaling;
   DataType type;
@@ -73,11 +75,19 @@ NCCL_SLAB_SHARED std::uint64_t channel_steps(const Arguments& a, int channel) {
   return chunks > static_cast<std::uint64_t>(channel) ? (chunks - channel - 1) / a.channels + 1 : 0;
 }
 
-NCCL_SLAB_SHARED Flag* ready_flag(char* part, int source, int channel, int lane) {
-  return reinterpret_cast<Flag*>(part + kReadyOffset) + flag_index(source, channel, lane);
+NCCL_SLAB_SHARED std::uint64_t* ready_flag(char* part, int source, int channel, int lane) {
+  return &(reinterpret_cast<Flag*>(part + kReadyOffset) + flag_index(source, channel, lane))->value;
 }
-NCCL_SLAB_SHARED Flag* acknowledgement_flag(char* part, int consumer, int channel, int lane) {
-  return reinterpret_cast<Flag*>(part + kAcknowledgementOffset) + flag_index(consumer, channel, lane);
+NCCL_SLAB_SHARED std::uint64_t* acknowledgement_flag(char* part, int consumer, int channel, int lane) {
+  return &(reinterpret_cast<Flag*>(part + kAcknowledgementOffset) + flag_index(consumer, channel, lane))
+              ->value;
+}
+NCCL_SLAB_SHARED std::uint64_t* push_flag(char* part, int channel, int source) {
+  return reinterpret_cast<std::uint64_t*>(part + kPushFlagOffset) + channel * kMaxRanks + source;
+}
+NCCL_SLAB_SHARED double* push_factor(char* part, int parity, int channel, int source) {
+  return reinterpret_cast<double*>(part + kPushFactorOffset) + (parity * kMaxChannels + channel) * kMaxRanks +
+         source;
 }
 NCCL_SLAB_SHARED double* slot_factor(char* part, int source, int channel, int lane, std::uint64_t sequence) {
   return reinterpret_cast<double*>(part + kScaleOffset) + flag_index(source, channel, lane) * kSlots +

@@ -22,6 +22,11 @@ class CudaBlock {
     double factor;
   };
 
+  struct Copy {
+    char* to;
+    const char* from;
+  };
+
   // `threads` threads from `first` on.
   __device__ __forceinline__ CudaBlock(const Arguments& arguments, int group, int first, int threads)
       : a_(arguments),
@@ -45,15 +50,30 @@ class CudaBlock {
       ptx::store_mailbox(to + packs * kPackBytes, load_part(from + packs * kPackBytes, tail));
   }
 
+  // Short copies are spread over the threads together, so that the loads of all of them are in flight at
+  // once.
+  template <typename CopyOf>
+  __device__ __forceinline__ void copy_many(int copies, CopyOf copy_of, std::uint64_t bytes) {
+    const auto packs = static_cast<std::uint32_t>(bytes / kPackBytes);
+    bool aligned = bytes % kPackBytes == 0 && packs < static_cast<std::uint32_t>(kUnroll * threads_);
+    for (int k = 0; k < copies; ++k) aligned &= width_of(copy_of(k).from) == kPackBytes;
+    if (!aligned) {
+      for (int k = 0; k < copies; ++k) copy_out(copy_of(k).to, copy_of(k).from, bytes);
+      return;
+    }
+    for (std::uint32_t i = thread_; i < copies * packs; i += kUnroll * threads_)
+      copy_together(copy_of, packs, i, copies * packs);
+  }
+
   template <typename Flags>
   __device__ __forceinline__ bool wait_all(int count, Flags flags) {
     bool arrived = true;
     for (int i = thread_; i < count; i += threads_) {
-      const Flag* flag = nullptr;
+      const std::uint64_t* flag = nullptr;
       std::uint64_t value = 0;
       int peer = 0;
       flags(i, &flag, &value, &peer);
-      arrived &= wait_for([&] { return ptx::load_acquire(&flag->value) >= value; }, peer);
+      arrived &= wait_for([&] { return ptx::load_acquire(flag) >= value; }, peer);
     }
     // All threads of the group leave together, or none: the result travels with the barrier itself.
     return ptx::barrier_and(barrier_, threads_, arrived);
@@ -63,13 +83,13 @@ class CudaBlock {
   __device__ __forceinline__ void publish_all(int count, Flags flags) {
     sync();
     for (int i = thread_; i < count; i += threads_) {
-      Flag* flag = nullptr;
+      std::uint64_t* flag = nullptr;
       std::uint64_t value = 0;
       flags(i, &flag, &value);
       if (kPublishReleases)
-        ptx::store_release(&flag->value, value);
+        ptx::store_release(flag, value);
       else
-        ptx::store_relaxed(&flag->value, value);
+        ptx::store_relaxed(flag, value);
     }
   }
 
@@ -160,12 +180,6 @@ class CudaBlock {
     ptx::fence();
   }
 
-  __device__ __forceinline__ bool last_of(std::uint32_t* done, std::uint32_t blocks) {
-    if (atomicAdd(done, 1u) + 1 != blocks) return false;
-    *done = 0;
-    return true;
-  }
-
  private:
   static constexpr int kUnroll = 4;
   // Polls between looks at the abort word, which lies behind PCIe, and at the clock.
@@ -223,6 +237,26 @@ class CudaBlock {
         ptx::store_mailbox(to + (i + k * threads_) * kPackBytes, packs_in_flight[k]);
     }
     for (; i < packs; i += threads_) ptx::store_mailbox(to + i * kPackBytes, source[i]);
+  }
+
+  template <typename CopyOf>
+  __device__ __forceinline__ void copy_together(CopyOf copy_of, std::uint32_t packs, std::uint32_t first,
+                                                std::uint32_t end) {
+    Pack data[kUnroll];
+    char* to[kUnroll];
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      const std::uint32_t item = first + u * threads_;
+      to[u] = nullptr;
+      if (item >= end) continue;
+      const Copy copy = copy_of(static_cast<int>(item / packs));
+      const std::uint64_t at = static_cast<std::uint64_t>(item % packs) * kPackBytes;
+      to[u] = copy.to + at;
+      data[u] = *reinterpret_cast<const Pack*>(copy.from + at);
+    }
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u)
+      if (to[u] != nullptr) ptx::store_mailbox(to[u], data[u]);
   }
 
   // Loads in flight hide the way to the mailbox, which for host memory is PCIe's round trip: about eight

@@ -8,7 +8,7 @@
 //
 // Ordering argument: mailboxes alternate by the parity of the call's epoch. A rank starts epoch e+2 only
 // after its epoch e+1 has ended, hence after every peer had begun e+1, hence after every peer had read all of
-// epoch e: the words of e are free. Flags are 1 + epoch modulo small_period (even, so that parity and flag
+// epoch e: the words of e are free. Flags count calls from 1 to small_period (even, so that parity and flag
 // come round together). A word that no call of a whole period overwrote would then look new, so in the last
 // epoch of a period and in the first one each rank zeroes its other mailbox, before it sends: nobody can be
 // ahead of that send, and nobody still reads there.
@@ -25,7 +25,7 @@ class FlatSmall {
   // `block` of `blocks` in the grid; every block has one contiguous range of the shard's packs.
   NCCL_SLAB_DEVICE FlatSmall(Block& block, const Arguments& a, int rank, std::uint32_t index,
                              std::uint32_t blocks)
-      : block_(block), a_(a), rank_(rank), blocks_(blocks) {
+      : block_(block), a_(a), rank_(rank), index_(index), blocks_(blocks) {
     const std::uint32_t packs = static_cast<std::uint32_t>(shard_packs(a)),
                         share = (packs + blocks - 1) / blocks;
     first_ = index * share < packs ? index * share : packs;
@@ -33,8 +33,8 @@ class FlatSmall {
   }
 
   NCCL_SLAB_DEVICE void run() {
-    epoch_ = a_.state->small_epoch;
-    flag_ = 1 + static_cast<std::uint32_t>(epoch_ % a_.small_period);
+    const std::uint32_t last = a_.state->small_flag[index_];
+    flag_ = last == a_.small_period ? 1 : last + 1;
     const bool cleaning = kSmallMailboxesAreCleaned && (flag_ == 1 || flag_ == a_.small_period);
     if (cleaning) clean();
     block_.for_each(count_, [this](std::uint32_t i) { return send(first_ + i); });
@@ -62,7 +62,7 @@ class FlatSmall {
     NCCL_SLAB_UNROLL
     for (int step = 1; step < kRanks; ++step) {
       const int owner = (rank_ + step) % kRanks;
-      block_.store_small(words(a_.outbound[owner], epoch_ & 1, owner, rank_) + pack * 4,
+      block_.store_small(words(a_.outbound[owner], flag_ & 1, owner, rank_) + pack * 4,
                          contribution(owner, pack), flag_);
     }
     return true;
@@ -72,7 +72,7 @@ class FlatSmall {
     using View = PackView<Element>;
     Pack data[kRanks];
     const auto mailbox = [&](int source) {
-      return words(a_.inbound[source], epoch_ & 1, rank_, source) + pack * 4;
+      return words(a_.inbound[source], flag_ & 1, rank_, source) + pack * 4;
     };
     if (!block_.template poll_small<kRanks>(rank_, mailbox, flag_, data)) return false;
     const Pack own = contribution(rank_, pack);
@@ -102,7 +102,7 @@ class FlatSmall {
   // The other parity's mailboxes of all sources, spread over the items that send afterwards: whoever waits
   // for all our packs has waited for all our zeroes.
   NCCL_SLAB_DEVICE void clean() {
-    const int parity = 1 - static_cast<int>(epoch_ & 1);
+    const int parity = 1 - static_cast<int>(flag_ & 1);
     const auto packs = static_cast<std::uint32_t>(shard_packs(a_));
     block_.for_each(count_, [&](std::uint32_t i) {
       for (int source = 0; source < kRanks; ++source) {
@@ -118,14 +118,15 @@ class FlatSmall {
 
   NCCL_SLAB_DEVICE void finish() {
     block_.sync();
-    if (block_.leader() && block_.last_of(&a_.state->small_done, blocks_)) a_.state->small_epoch = epoch_ + 1;
+    if (!block_.leader()) return;
+    for (std::uint32_t copy = index_; copy < kMaxSmallBlocks; copy += blocks_)
+      a_.state->small_flag[copy] = flag_;
   }
 
   Block& block_;
   const Arguments& a_;
   const int rank_;
-  const std::uint32_t blocks_;
-  std::uint64_t epoch_ = 0;
+  const std::uint32_t index_, blocks_;
   std::uint32_t first_ = 0, count_ = 0, flag_ = 0;
 };
 

@@ -3,15 +3,18 @@
 // (doc/emulated-machine.md says what that hides).
 //
 // The Block concept, for algorithms:
-//   sync()                        all threads of the block have come here; their writes are visible to each
-//   other leader()                      true in one thread copy_out(to, from, bytes)     own memory (any
-//   element alignment) to a mailbox (aligned to a pack) wait_all(n, flags)            until every flag has at
-//   least its value; acquires. False: leave (abort or time-out) publish_all(n, flags)         releases all
-//   that the block wrote before, then stores the flags reduce<Element, kScaled>(to, mailbox, summands, n,
-//   bytes)   sums in the order of the summands, rounds once store_factor / load_factor    one factor in a
-//   mailbox, ordered by the flags for_each(n, f)                f(0..n-1), spread over the threads load_own /
-//   store_own          one pack of own memory, cut short at the end of a shard store_small / poll_small one
-//   pack of a small mailbox: data and flag in each word
+//   sync()                        all threads of the block have come here; their writes are visible to each other
+//   leader()                      true in one thread
+//   copy_out(to, from, bytes)     own memory (any element alignment) to a mailbox (aligned to a pack)
+//   copy_many(n, copy_of, bytes)  n such copies of the same length
+//   wait_all(n, flags)            until every flag has at least its value; acquires. False: leave (abort or time-out)
+//   publish_all(n, flags)         releases all that the block wrote before, then stores the flags
+//   reduce<Element, kScaled>(to, mailbox, n, summand_of, bytes)
+//                                 sums in the order of the summands, rounds once
+//   store_factor, load_factor     one factor in a mailbox, ordered by the flags
+//   for_each(n, f)                f(0..n-1), spread over the threads
+//   load_own, store_own           one pack of own memory, cut short at the end of a shard
+//   store_small, poll_small       one pack of a small mailbox: data and flag in each word
 #pragma once
 
 #include <atomic>
@@ -32,6 +35,11 @@ class HostBlock {
     double factor;
   };
 
+  struct Copy {
+    char* to;
+    const char* from;
+  };
+
   explicit HostBlock(const Arguments& arguments) : a_(arguments) {}
 
   void sync() {}
@@ -41,10 +49,15 @@ class HostBlock {
     if (bytes != 0) host_memory.store(to, from, bytes);
   }
 
+  template <typename CopyOf>
+  void copy_many(int copies, CopyOf copy_of, std::uint64_t bytes) {
+    for (int k = 0; k < copies; ++k) copy_out(copy_of(k).to, copy_of(k).from, bytes);
+  }
+
   template <typename Flags>
   bool wait_all(int count, Flags flags) {
     for (int i = 0; i < count; ++i) {
-      const Flag* flag = nullptr;
+      const std::uint64_t* flag = nullptr;
       std::uint64_t value = 0;
       int peer = 0;
       flags(i, &flag, &value, &peer);
@@ -56,11 +69,11 @@ class HostBlock {
   template <typename Flags>
   void publish_all(int count, Flags flags) {
     for (int i = 0; i < count; ++i) {
-      Flag* flag = nullptr;
+      std::uint64_t* flag = nullptr;
       std::uint64_t value = 0;
       flags(i, &flag, &value);
-      std::atomic_ref<std::uint64_t>(flag->value)
-          .store(value, kPublishReleases ? std::memory_order_release : std::memory_order_relaxed);
+      std::atomic_ref<std::uint64_t>(*flag).store(
+          value, kPublishReleases ? std::memory_order_release : std::memory_order_relaxed);
     }
   }
 
@@ -113,14 +126,6 @@ class HostBlock {
   // as they are.
   void fence() {}
 
-  // Counts a finished block of the launch; true in the last one.
-  bool last_of(std::uint32_t* done, std::uint32_t blocks) {
-    std::atomic_ref<std::uint32_t> counter(*done);
-    if (counter.fetch_add(1, std::memory_order_acq_rel) + 1 != blocks) return false;
-    counter.store(0, std::memory_order_relaxed);
-    return true;
-  }
-
  private:
   static std::uint64_t small_word(const Pack& pack, int half, std::uint32_t flag) {
     return (pack.word[half / 2] >> (32 * (half % 2)) & 0xffffffffu) | static_cast<std::uint64_t>(flag) << 32;
@@ -140,9 +145,8 @@ class HostBlock {
     return true;
   }
 
-  static std::uint64_t load_acquire(const Flag* flag) {
-    return std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(flag->value))
-        .load(std::memory_order_acquire);
+  static std::uint64_t load_acquire(const std::uint64_t* flag) {
+    return std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(*flag)).load(std::memory_order_acquire);
   }
 
   template <typename Done>

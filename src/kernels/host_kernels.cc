@@ -1,6 +1,7 @@
 #include "kernels/host_kernels.h"
 
 #include "kernels/dispatch.h"
+#include "kernels/flat_push.h"
 #include "kernels/flat_small.h"
 #include "kernels/host_block.h"
 #include "kernels/tree.h"
@@ -13,6 +14,13 @@ void run_tree(const Arguments& a, unsigned block) {
   HostBlock host(a);
   const Place place = place_of_block(static_cast<int>(block), a.channels, a.roles);
   TreeRole<HostBlock, Element, kScaled>(host, a, place.channel, place.role).run();
+}
+
+template <typename Element, bool kScaled>
+void run_flat_push(const Arguments& a, unsigned block) {
+  HostBlock host(a);
+  const Place place = place_of_block(static_cast<int>(block), a.channels, a.roles);
+  FlatPush<HostBlock, Element, kScaled>(host, a, place.channel).run(place.role);
 }
 
 template <typename Element, bool kScaled>
@@ -30,13 +38,15 @@ void run_host_block(Kernel kernel, const Arguments& a, unsigned block, unsigned 
     using Element = decltype(element);
     if (kernel == Kernel::kTree)
       run_tree<Element, scaled.value>(a, block);
+    else if (kernel == Kernel::kFlatPush)
+      run_flat_push<Element, scaled.value>(a, block);
     else
       run_flat_small<Element, scaled.value>(a, block, blocks);
   });
 }
 
 unsigned host_blocks(Kernel kernel, const Arguments& a, int units) {
-  return static_cast<unsigned>(kernel == Kernel::kTree ? units * a.roles : units);
+  return static_cast<unsigned>(kernel == Kernel::kFlatSmall ? units : units * a.roles);
 }
 
 }  // namespace nccl_slab::kernels

@@ -9,7 +9,7 @@ namespace nccl_slab::kernels {
 // REQUIRES: all blocks of the grid run (in any resident prefix of whole channels) until they return.
 void run_host_block(Kernel kernel, const Arguments& arguments, unsigned block, unsigned blocks);
 
-// Blocks of the grid: a channel of kTree has one block per role.
+// Blocks of the grid: a channel of kTree and kFlatPush has one block per role.
 unsigned host_blocks(Kernel kernel, const Arguments& arguments, int units);
 
 }  // namespace nccl_slab::kernels

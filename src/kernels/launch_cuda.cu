@@ -1,8 +1,9 @@
-// The cuda flavour of launch.h. A block of the tree kernel is a channel, its roles are groups of threads; a
-// block of flat_small is one group.
+// The cuda flavour of launch.h. A block of the tree and push kernels is a channel, its roles are groups of
+// threads; a block of flat_small is one group.
 #include "device/cuda_status.h"
 #include "kernels/cuda_block.cuh"
 #include "kernels/dispatch.h"
+#include "kernels/flat_push.h"
 #include "kernels/flat_small.h"
 #include "kernels/launch.h"
 #include "kernels/tree.h"
@@ -10,14 +11,21 @@
 namespace nccl_slab::kernels {
 namespace {
 
-constexpr int kTreeThreads = 512;  // of a block, shared by the roles of its channel
+constexpr int kChannelThreads = 512;  // of a block, shared by the roles of its channel
 constexpr int kSmallThreads = 256;
 
 template <typename Element, bool kScaled>
-__global__ void __launch_bounds__(kTreeThreads, 1) tree_kernel(const __grid_constant__ Arguments a) {
+__global__ void __launch_bounds__(kChannelThreads, 1) tree_kernel(const __grid_constant__ Arguments a) {
   const int threads = blockDim.x / a.roles, role = threadIdx.x / threads;
   CudaBlock block(a, role, role * threads, threads);
   TreeRole<CudaBlock, Element, kScaled>(block, a, blockIdx.x, role).run();
+}
+
+template <typename Element, bool kScaled>
+__global__ void __launch_bounds__(kChannelThreads, 1) flat_push_kernel(const __grid_constant__ Arguments a) {
+  const int threads = blockDim.x / a.roles, role = threadIdx.x / threads;
+  CudaBlock block(a, role, role * threads, threads);
+  FlatPush<CudaBlock, Element, kScaled>(block, a, blockIdx.x).run(role);
 }
 
 template <typename Element, bool kScaled, int kRanks>
@@ -35,6 +43,13 @@ Entry tree_entry(const Arguments& a) {
   return entry;
 }
 
+Entry push_entry(const Arguments& a) {
+  Entry entry = nullptr;
+  dispatch(a.type, a.scaling,
+           [&](auto element, auto scaled) { entry = &flat_push_kernel<decltype(element), scaled.value>; });
+  return entry;
+}
+
 Entry small_entry(const Arguments& a) {
   Entry entry = nullptr;
   dispatch(a.type, a.scaling, [&](auto element, auto scaled) {
@@ -46,8 +61,8 @@ Entry small_entry(const Arguments& a) {
 }
 
 // Whole warps for each role.
-int tree_threads(const Arguments& a) {
-  return kTreeThreads / a.roles / 32 * 32 * a.roles;
+int channel_threads(const Arguments& a) {
+  return kChannelThreads / a.roles / 32 * 32 * a.roles;
 }
 
 // No more threads than packs, in whole warps: a small block starts and ends sooner.
@@ -71,6 +86,7 @@ Status load_kernels() {
       a.type = type;
       a.scaling = scaling;
       if (const Status status = load(tree_entry(a)); !status) return status;
+      if (const Status status = load(push_entry(a)); !status) return status;
       for (a.layout.ranks = 2; a.layout.ranks <= kMaxRanks; ++a.layout.ranks)
         if (const Status status = load(small_entry(a)); !status) return status;
     }
@@ -79,9 +95,11 @@ Status load_kernels() {
 }
 
 cudaError_t launch(Kernel kernel, const Arguments& arguments, int units, cudaStream_t stream) {
-  const bool tree = kernel == Kernel::kTree;
-  const Entry entry = tree ? tree_entry(arguments) : small_entry(arguments);
-  const int threads = tree ? tree_threads(arguments) : small_threads(arguments, units);
+  const bool small = kernel == Kernel::kFlatSmall;
+  const Entry entry = small                     ? small_entry(arguments)
+                      : kernel == Kernel::kTree ? tree_entry(arguments)
+                                                : push_entry(arguments);
+  const int threads = small ? small_threads(arguments, units) : channel_threads(arguments);
   Arguments copy = arguments;
   void* pointers[] = {&copy};
   return cudaLaunchKernel(reinterpret_cast<const void*>(entry), dim3(units), dim3(threads), pointers, 0,

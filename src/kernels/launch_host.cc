@@ -52,6 +52,18 @@ const void* key_address() {
   return reinterpret_cast<const void*>(&key<kKernel>);
 }
 
+const void* key_address_of(Kernel kernel) {
+  switch (kernel) {
+    case Kernel::kTree:
+      return key_address<Kernel::kTree>();
+    case Kernel::kFlatSmall:
+      return key_address<Kernel::kFlatSmall>();
+    case Kernel::kFlatPush:
+      return key_address<Kernel::kFlatPush>();
+  }
+  return nullptr;
+}
+
 template <Kernel kKernel>
 cudaError_t add(const char* name) {
   return machine().add(key_address<kKernel>(), name, &body<kKernel>, sizeof(Arguments));
@@ -62,7 +74,8 @@ Status register_all() {
     return Status::error("the CUDA runtime of this process is not the emulated one");
   host_memory = {machine().store, &store_word, machine().yield};
   if (add<Kernel::kTree>("nccl_slab_tree") != cudaSuccess ||
-      add<Kernel::kFlatSmall>("nccl_slab_flat_small") != cudaSuccess)
+      add<Kernel::kFlatSmall>("nccl_slab_flat_small") != cudaSuccess ||
+      add<Kernel::kFlatPush>("nccl_slab_flat_push") != cudaSuccess)
     return Status::error("registering the kernels failed");
   return Status::ok();
 }
@@ -75,8 +88,7 @@ Status load_kernels() {
 }
 
 cudaError_t launch(Kernel kernel, const Arguments& arguments, int units, cudaStream_t stream) {
-  const void* function =
-      kernel == Kernel::kTree ? key_address<Kernel::kTree>() : key_address<Kernel::kFlatSmall>();
+  const void* function = key_address_of(kernel);
   const unsigned blocks = host_blocks(kernel, arguments, units);
   Arguments copy = arguments;
   void* pointers[] = {&copy};

@@ -32,4 +32,10 @@ inline constexpr bool kSmallMailboxesAreCleaned =
     true;  // no word keeps a flag value until that value comes round again
 #endif
 
+#ifdef NCCL_SLAB_WITHOUT_PARITY
+inline constexpr bool kMailboxesAlternate = false;
+#else
+inline constexpr bool kMailboxesAlternate = true;  // a call writes where the call before last was read
+#endif
+
 }  // namespace nccl_slab::kernels

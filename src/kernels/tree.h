@@ -1,16 +1,15 @@
 // Reduce-scatter over an island tree: flat (one level), islands (two), nested (three). The kernel interprets
 // a Program.
 //
-//   send buffer --role 0--> slots of island mates --role 1--> partials to the next level --> ... --last
-//   role--> receive
+//   send buffer --role 0--> slots of island mates --role 1--> partials to the next level --> ...
+//   --last role--> receive buffer
 //
 // Channels are independent lanes through all mailboxes; a channel's roles run side by side, each in its own
 // Block:
 //
-//   role 0, every step:   for each batch of outbound lanes: wait until the slots are free, copy the pieces,
-//   publish role k, every step:   wait for all inbound lanes and for free outbound slots; sum the tasks;
-//   publish the outbound
-//                         lanes; acknowledge the inbound ones
+//   role 0, every step:  for each batch of outbound lanes: wait until the slots are free, copy the pieces, publish
+//   role k, every step:  wait for all inbound lanes and for free outbound slots; sum the tasks; publish the
+//                        outbound lanes; acknowledge the inbound ones
 //
 // Ordering argument (doc/protocol.md has it in full): a lane has one producer and one consumer role. Payload
 // is written before the ready flag (release), read after it (acquire), acknowledged after it was read
@@ -102,7 +101,7 @@ class TreeRole {
   NCCL_SLAB_DEVICE bool drain_after_other_layout() {
     if (state_.layout_id[role_] == program_.layout_id) return true;
     return block_.wait_all(level_.outbound * kMaxLevels,
-                           [&](int i, const Flag** flag, std::uint64_t* value, int* peer) {
+                           [&](int i, const std::uint64_t** flag, std::uint64_t* value, int* peer) {
                              *peer = outbound(i / kMaxLevels).peer;
                              *flag = acknowledgement_flag(a_.inbound[*peer], *peer, channel_, i % kMaxLevels);
                              *value = state_.sent[*peer][i % kMaxLevels];
@@ -111,7 +110,7 @@ class TreeRole {
 
   NCCL_SLAB_DEVICE bool wait_free(int first, int count, std::uint64_t step) {
     if (!kSenderWaitsForAcknowledgement) return true;
-    return block_.wait_all(count, [&](int i, const Flag** flag, std::uint64_t* value, int* peer) {
+    return block_.wait_all(count, [&](int i, const std::uint64_t** flag, std::uint64_t* value, int* peer) {
       const Lane& lane = outbound(first + i);
       const std::uint64_t sequence = sent(lane, step);
       *peer = lane.peer;
@@ -121,7 +120,7 @@ class TreeRole {
   }
 
   NCCL_SLAB_DEVICE void publish(int first, int count, std::uint64_t step) {
-    block_.publish_all(count, [&](int i, Flag** flag, std::uint64_t* value) {
+    block_.publish_all(count, [&](int i, std::uint64_t** flag, std::uint64_t* value) {
       const Lane& lane = outbound(first + i);
       *flag = ready_flag(a_.outbound[lane.peer], program_.rank, channel_, lane.lane);
       *value = sent(lane, step);
@@ -168,7 +167,7 @@ class TreeRole {
     for (int k = level_.first_task; k < level_.first_task + level_.tasks; ++k)
       run_task(program_.task[k], chunk, step);
     publish(0, level_.outbound, step);
-    block_.publish_all(level_.inbound, [&](int i, Flag** flag, std::uint64_t* value) {
+    block_.publish_all(level_.inbound, [&](int i, std::uint64_t** flag, std::uint64_t* value) {
       const Lane& lane = inbound(i);
       *flag = acknowledgement_flag(a_.outbound[lane.peer], program_.rank, channel_, lane.lane);
       *value = received(lane, step);
@@ -177,12 +176,13 @@ class TreeRole {
   }
 
   NCCL_SLAB_DEVICE bool wait_inbound(std::uint64_t step) {
-    return block_.wait_all(level_.inbound, [&](int i, const Flag** flag, std::uint64_t* value, int* peer) {
-      const Lane& lane = inbound(i);
-      *peer = lane.peer;
-      *flag = ready_flag(a_.inbound[lane.peer], lane.peer, channel_, lane.lane);
-      *value = received(lane, step);
-    });
+    return block_.wait_all(level_.inbound,
+                           [&](int i, const std::uint64_t** flag, std::uint64_t* value, int* peer) {
+                             const Lane& lane = inbound(i);
+                             *peer = lane.peer;
+                             *flag = ready_flag(a_.inbound[lane.peer], lane.peer, channel_, lane.lane);
+                             *value = received(lane, step);
+                           });
   }
 
   NCCL_SLAB_DEVICE void run_task(const Task& task, const Chunk& chunk, std::uint64_t step) {

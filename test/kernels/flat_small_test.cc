@@ -20,7 +20,7 @@ void expect_right(const std::vector<RankThreads::Result>& results) {
 class FlatSmallRanks : public testing::TestWithParam<int> {};
 
 TEST_P(FlatSmallRanks, SumsAnyCountOfAnyTypeAtAnyAlignment) {
-  RankThreads threads(GetParam(), 1 << 20);
+  RankThreads threads(GetParam(), 1 << 21);
   std::vector<Call> calls;
   for (const DataType type : {DataType::kBf16, DataType::kFp16, DataType::kFp32})
     for (const std::uint64_t count : {1u, 3u, 7u, 8u, 1001u, 2048u})
@@ -40,7 +40,7 @@ TEST_P(FlatSmallRanks, SumsAnyCountOfAnyTypeAtAnyAlignment) {
 // Eight flag values, so that they come round every eight calls; long tails are written rarely and keep old
 // flags.
 TEST_P(FlatSmallRanks, FlagsMayComeRound) {
-  RankThreads threads(GetParam(), 1 << 18, 0, /*small_period=*/8);
+  RankThreads threads(GetParam(), 1 << 19, 0, /*small_period=*/8);
   std::vector<Call> calls;
   for (unsigned k = 0; k < 60; ++k)
     calls.push_back(

@@ -87,16 +87,20 @@ RankThreads::RankThreads(int ranks, std::size_t part_bytes, int slots, std::uint
 
 RankThreads::~RankThreads() = default;
 
+Kernel RankThreads::kernel_of(const Call& call) {
+  if (call.tree) return Kernel::kTree;
+  return call.push_roles == 0 ? Kernel::kFlatSmall : Kernel::kFlatPush;
+}
+
 void RankThreads::run_blocks(const Call& call, const Arguments& a) {
-  const int blocks =
-      static_cast<int>(host_blocks(call.tree ? Kernel::kTree : Kernel::kFlatSmall, a, call.channels));
+  const int blocks = static_cast<int>(host_blocks(kernel_of(call), a, call.channels));
   const int slots = slots_ == 0 || slots_ > blocks ? blocks : slots_;
   std::atomic<int> next{0};
   std::vector<std::thread> threads;
   for (int slot = 0; slot < slots; ++slot) {
     threads.emplace_back([&] {
       for (int block; (block = next.fetch_add(1)) < blocks;)
-        run_host_block(call.tree ? Kernel::kTree : Kernel::kFlatSmall, a, block, blocks);
+        run_host_block(kernel_of(call), a, block, blocks);
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -124,7 +128,8 @@ void RankThreads::run_rank(int r, const std::vector<Call>& calls) {
     if (call.tree && (a.chunk_packs == 0 || a.chunk_packs > a.program->longest_chunk))
       a.chunk_packs = a.program->longest_chunk;
     a.channels = call.channels;
-    a.roles = call.tree ? 1 + a.program->levels : 1;
+    if (call.push_roles != 0 && a.chunk_packs == 0) a.chunk_packs = layout_.push_packs;
+    a.roles = call.tree ? 1 + a.program->levels : call.push_roles;
     a.scaling = call.scaling;
     a.type = call.type;
     a.factor = factor_of(call, r);

@@ -8,6 +8,7 @@
 
 #include "base/island_tree.h"
 #include "kernels/arguments.h"
+#include "kernels/launch.h"
 #include "kernels/program_builder.h"
 
 namespace nccl_slab::kernels {
@@ -22,7 +23,7 @@ inline constexpr bool kThreadSanitizer = false;
 class RankThreads {
  public:
   struct Call {
-    const IslandNode* tree = nullptr;  // null: flat_small
+    const IslandNode* tree = nullptr;  // null: flat_small, or flat_push
     DataType type = DataType::kFp32;
     std::uint64_t count = 0;        // elements of a shard
     std::uint32_t chunk_packs = 0;  // at most the longest that fits, which 0 means
@@ -33,6 +34,7 @@ class RankThreads {
     std::vector<double> factors{};  // one per rank for kPerRank, else one; empty: 1
     unsigned seed = 1;
     int max_skew_us = 0;  // ranks start this much apart at most
+    int push_roles = 0;   // 1 or 2: flat_push
   };
 
   struct Result {
@@ -54,6 +56,7 @@ class RankThreads {
 
  private:
   struct Rank;
+  static Kernel kernel_of(const Call& call);
   void run_rank(int rank, const std::vector<Call>& calls);
   void run_blocks(const Call& call, const Arguments& arguments);
   Result check(const Call& call, std::size_t index);

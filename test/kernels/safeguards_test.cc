@@ -66,12 +66,25 @@ TEST(Safeguards, AWordThatWrapsIsNotTakenForNew) {
   EXPECT_EQ(all_exact(results), kSmallMailboxesAreCleaned);
 }
 
+// One block slot: each rank sends all, then receives. A rank that is first to have everything begins the next
+// call while others have yet to read this one: with one mailbox for all calls they would find the next one's data.
+TEST(Safeguards, TheNextCallLeavesTheMailboxesOfThisOne) {
+  RankThreads threads(5, 1 << 22, /*slots=*/1);
+  std::vector<Call> calls;
+  for (unsigned k = 0; k < 40; ++k) calls.push_back({.count = 20000, .seed = k, .push_roles = 2});
+  const Results results = threads.run(calls);
+  EXPECT_TRUE(all_finished(results));
+  EXPECT_EQ(all_exact(results), kMailboxesAlternate);
+}
+
 // Payload and flag of a plain exchange. Without the release ThreadSanitizer alone can tell; on the x86 that
 // runs this, stores stay in order.
 TEST(Safeguards, PayloadIsPublishedByItsFlag) {
   RankThreads threads(3, 1 << 18);
   const Call call{.tree = &trees().at("flat3"), .count = 2000, .chunk_packs = 16};
   EXPECT_TRUE(all_finished(threads.run({call, call})));
+  const Call push{.count = 2000, .chunk_packs = 16, .push_roles = 2};
+  EXPECT_TRUE(all_finished(threads.run({push, push})));
 }
 
 }  // namespace
