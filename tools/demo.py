@@ -26,7 +26,7 @@ TYPES = ("bf16", "fp16", "fp32")
 JOB_LIMIT = 120  # seconds
 COUNTED_DEVICES = 32  # rows and columns of the counters, after one for host memory
 # Bytes that cross the socket boundary per rank and call, in shards: what each algorithm promises.
-CROSSING = {"islands": 1, "nested": 1, "flat": 4, "flat_small": 8}
+CROSSING = {"islands": 1, "nested": 1, "flat": 4, "flat_push": 4, "flat_small": 8}
 TOLERANCE, FROM_BYTES = 0.05, 4096  # promises are held to shards of this size and more: tails are whole packs below
 
 FAILURES = []

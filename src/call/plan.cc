@@ -9,15 +9,21 @@ using comm::PlanFacts;
 using comm::TreeKind;
 using kernels::Kernel;
 
-constexpr std::uint64_t kSmallPacksPerBlock = 256;
-constexpr int kSmallBlocks = 16;
-// In host memory every poll of a word crosses PCIe: for few sources and short shards only. The bound fits the
-// crossing of both algorithms at 2, 4 and 8 ranks (doc/performance.md).
-constexpr std::uint64_t kPolledBytesInHostMemory = 16384;  // shard bytes times the square of the sources
-constexpr std::uint64_t kPacksPerChannel = 256;            // a channel is added for every so many packs
-constexpr int kChannelsInHostMemory = 4;                   // enough for PCIe in both directions
+// All bounds below come from test/bench/kernel_search on one GPU (doc/performance.md).
+constexpr std::uint64_t kSmallPacksPerBlock = 64;
+// Blocks of all ranks that share a GPU must be resident at once, beside the program's own.
+constexpr int kSmallBlocksOfAllRanks = 128;
+// Two crossings of the boundary cost more than what flat sends over it, until the shard is longer than this.
+constexpr std::uint64_t kFlatBeforeIslands = 8192;
+constexpr std::uint64_t kPushPacksPerChannel = 256;
+// Four blocks, or two where many sources send at once, keep both directions of a PCIe link busy.
+constexpr int kPushChannelsInHostMemory = 4, kPushChannelsOfManySources = 2, kManySources = 5;
+constexpr std::uint64_t kShortestPiece = 256, kLongestPiece = 2048;
+constexpr std::uint64_t kPiecesInFlight = 8;
+constexpr std::uint64_t kPacksPerChannel = 256;  // of a tree: a channel is added for every so many packs
+constexpr int kChannelsInHostMemory = 4;         // enough for PCIe in both directions
 constexpr std::uint64_t kLongestSingleChunk = 1024;
-constexpr std::uint64_t kShortestChunk = 512;
+constexpr std::uint64_t kShortestChunk = 512, kLongestChunkInHostMemory = 2048;
 constexpr std::uint64_t kChunksInFlight = 4;
 
 bool exists(const PlanFacts& facts, TreeKind kind) {
@@ -32,16 +38,41 @@ bool small_fits(const PlanFacts& facts, std::uint64_t packs, kernels::Scaling sc
   return packs <= facts.small_packs && scaling != kernels::Scaling::kPerRank;
 }
 
-Plan small_plan(std::uint64_t packs) {
-  const auto blocks = static_cast<int>((packs + kSmallPacksPerBlock - 1) / kSmallPacksPerBlock);
-  return {Kernel::kFlatSmall, TreeKind::kFlat, std::clamp(blocks, 1, kSmallBlocks), 0};
+Plan small_plan(const PlanFacts& facts, std::uint64_t packs) {
+  const auto blocks = (packs + kSmallPacksPerBlock - 1) / kSmallPacksPerBlock;
+  const std::uint64_t most =
+      std::min(kSmallBlocksOfAllRanks / facts.ranks, static_cast<int>(kernels::kMaxSmallBlocks));
+  return {Kernel::kFlatSmall, TreeKind::kFlat, static_cast<int>(std::clamp<std::uint64_t>(blocks, 1, most)),
+          0};
+}
+
+int push_channels(const PlanFacts& facts, std::uint64_t packs) {
+  int most = kernels::kMaxPushChannels;
+  if (facts.host_memory)
+    most = facts.ranks - 1 >= kManySources ? kPushChannelsOfManySources : kPushChannelsInHostMemory;
+  return static_cast<int>(std::clamp<std::uint64_t>(packs / kPushPacksPerChannel, 1, most));
+}
+
+// Over PCIe sending, receiving and summing overlap piece by piece, the shorter the more sources there are; in GPU
+// memory flags cost more than that gains.
+std::uint64_t push_piece(const PlanFacts& facts, std::uint64_t share) {
+  const std::uint64_t single = std::max(kLongestPiece / (facts.ranks - 1), kShortestPiece);
+  if (!facts.host_memory || share <= single) return share;
+  return std::clamp(share / kPiecesInFlight, single, kLongestPiece);
+}
+
+Plan push_plan(const PlanFacts& facts, std::uint64_t packs) {
+  const int channels = push_channels(facts, packs);
+  const std::uint64_t share = (packs + channels - 1) / channels;
+  return {Kernel::kFlatPush, TreeKind::kFlat, channels, static_cast<std::uint32_t>(push_piece(facts, share))};
 }
 
 // A short share goes as one chunk, for the fewest flags on the way; a longer one as several, so that sending,
 // receiving and summing overlap.
-std::uint64_t wanted_chunk(std::uint64_t share) {
+std::uint64_t wanted_chunk(const PlanFacts& facts, std::uint64_t share) {
   if (share <= kLongestSingleChunk) return share;
-  return std::max((share + kChunksInFlight - 1) / kChunksInFlight, kShortestChunk);
+  const std::uint64_t chunk = std::max((share + kChunksInFlight - 1) / kChunksInFlight, kShortestChunk);
+  return facts.host_memory && facts.ranks > 2 ? std::min(chunk, kLongestChunkInHostMemory) : chunk;
 }
 
 Plan tree_plan(const PlanFacts& facts, TreeKind kind, std::uint64_t packs) {
@@ -49,7 +80,8 @@ Plan tree_plan(const PlanFacts& facts, TreeKind kind, std::uint64_t packs) {
   const int channels = static_cast<int>(std::clamp<std::uint64_t>(packs / kPacksPerChannel, 1, most));
   const std::uint64_t share = (packs + channels - 1) / channels;
   const std::uint64_t longest = facts.longest_chunk[static_cast<int>(kind)];
-  return {Kernel::kTree, kind, channels, static_cast<std::uint32_t>(std::min(wanted_chunk(share), longest))};
+  return {Kernel::kTree, kind, channels,
+          static_cast<std::uint32_t>(std::min(wanted_chunk(facts, share), longest))};
 }
 
 TreeKind deepest(const PlanFacts& facts) {
@@ -68,6 +100,7 @@ bool forced_tree(const PlanFacts& facts, const std::string& algorithm, TreeKind*
 }  // namespace
 
 int Plan::algorithm() const {
+  if (kernel == Kernel::kFlatPush) return 4;
   return kernel == Kernel::kFlatSmall ? 0 : 1 + static_cast<int>(tree);
 }
 
@@ -76,11 +109,16 @@ Plan make_plan(const PlanFacts& facts, std::uint64_t shard_bytes, kernels::Scali
   const std::uint64_t packs = packs_of(shard_bytes);
   TreeKind kind = TreeKind::kFlat;
   if (forced_tree(facts, algorithm, &kind)) return tree_plan(facts, kind, packs);
-  const bool fits = small_fits(facts, packs, scaling);
-  if (fits && algorithm == "flat_small") return small_plan(packs);
-  const std::uint64_t sources = facts.ranks - 1, polled = shard_bytes * sources * sources;
-  if (fits && (!facts.host_memory || polled <= kPolledBytesInHostMemory)) return small_plan(packs);
-  return tree_plan(facts, deepest(facts), packs);
+  const bool small = small_fits(facts, packs, scaling), push = packs <= facts.push_packs;
+  if (small && algorithm == "flat_small") return small_plan(facts, packs);
+  if (push && algorithm == "flat_push") return push_plan(facts, packs);
+  const TreeKind tree = deepest(facts);
+  if (tree == TreeKind::kFlat || shard_bytes <= kFlatBeforeIslands) {
+    // In host memory every poll of a word would cross PCIe.
+    if (small && !facts.host_memory) return small_plan(facts, packs);
+    if (push) return push_plan(facts, packs);
+  }
+  return tree_plan(facts, tree, packs);
 }
 
 }  // namespace nccl_slab::call

@@ -42,6 +42,11 @@ bool tree_of_kind(const Agreement& agreement, TreeKind kind, IslandNode* tree) {
   return false;
 }
 
+// A call of one piece a channel sends and then receives; with more, both at a time.
+int push_roles(const kernels::Arguments& a) {
+  return kernels::channel_steps(a, 0) > 1 ? 2 : 1;
+}
+
 bool uses_host_memory(const Agreement& agreement) {
   const int ranks = static_cast<int>(agreement.facts.size());
   for (int from = 0; from < ranks; ++from)
@@ -78,6 +83,7 @@ Status Engine::build_on(cudaStream_t stream, const Agreement& agreement, Deadlin
   if (const Status status = make_programs(agreement, stream); !status) return status;
   plan_facts_.ranks = meeting_->nranks();
   plan_facts_.small_packs = slab_.layout().small_packs;
+  plan_facts_.push_packs = slab_.layout().push_packs;
   plan_facts_.host_memory = uses_host_memory(agreement);
   slab_.fill(&common_);
   common_.rank = meeting_->rank();
@@ -121,12 +127,12 @@ kernels::Arguments Engine::arguments_of(const Operation& operation, std::uint64_
   kernels::Arguments a = common_;
   const int kind = static_cast<int>(operation.tree);
   a.program = static_cast<const kernels::Program*>(programs_[kind].get());
-  a.roles = roles_[kind];
   a.send = static_cast<const char*>(operation.send);
   a.receive = static_cast<char*>(operation.receive);
   a.shard_bytes = operation.shard_bytes;
   a.chunk_packs = operation.chunk_packs;
   a.channels = operation.units;
+  a.roles = operation.kernel == kernels::Kernel::kFlatPush ? push_roles(a) : roles_[kind];
   a.scaling = operation.scaling;
   a.type = operation.type;
   a.factor = operation.factor;

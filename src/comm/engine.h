@@ -28,6 +28,7 @@ inline constexpr int kTreeKinds = 3;
 struct PlanFacts {
   int ranks = 0;
   std::uint32_t small_packs = 0;                          // capacity of a small mailbox
+  std::uint32_t push_packs = 0;                           // capacity of a push mailbox
   std::array<std::uint32_t, kTreeKinds> longest_chunk{};  // packs; 0: the tree does not exist
   bool host_memory = false;                               // some pair goes through host memory
 };
@@ -36,7 +37,7 @@ struct Operation {
   kernels::Kernel kernel = kernels::Kernel::kTree;
   TreeKind tree = TreeKind::kFlat;
   int units = 1;                  // channels, or blocks of flat_small
-  std::uint32_t chunk_packs = 0;  // of kTree
+  std::uint32_t chunk_packs = 0;  // of kTree and kFlatPush
   const void* send = nullptr;
   void* receive = nullptr;
   std::uint64_t shard_bytes = 0;

@@ -83,7 +83,7 @@ void append_line(const Statistics& s, const char* path, const Statistics::Count&
 }  // namespace
 
 const char* Statistics::algorithm_word(int algorithm) {
-  constexpr const char* words[kAlgorithms] = {"flat_small", "flat", "islands", "nested"};
+  constexpr const char* words[kAlgorithms] = {"flat_small", "flat", "islands", "nested", "flat_push"};
   return words[algorithm];
 }
 

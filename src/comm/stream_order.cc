@@ -67,22 +67,19 @@ Status StreamOrder::after_captured(cudaStream_t stream, unsigned long long id) {
   if (now.frontier.size() != 1)
     return Status::error("a captured kernel did not become the stream's only last node");
   const cudaGraphNode_t operation = now.frontier[0];
-  Captured* captured = find(id);
-  // Records of one graph follow each other, so that the last one speaks for all. (CUDA refuses to remove the
-  // earlier one from a graph that is still being captured.)
-  if (captured != nullptr)
-    if (const Status status = device::add_to_frontier(stream, captured->record); !status) return status;
+  if (Captured* captured = find(id); captured != nullptr) {
+    const Status moved = device::move_node(now.graph, captured->record, captured->operation, operation);
+    captured->operation = operation;
+    return moved;
+  }
   const Status recorded = cuda_status(cudaEventRecordWithFlags(last_.get(), stream, cudaEventRecordExternal),
                                       "cudaEventRecordWithFlags");
   if (!recorded) return recorded;
   if (const Status status = device::capture_state(stream, &now); !status) return status;
   if (now.frontier.size() != 1)
     return Status::error("a captured record did not become the stream's only last node");
-  if (captured == nullptr) {
-    if (captures_.size() == kCapturesAtOnce) captures_.erase(captures_.begin());
-    captured = &captures_.emplace_back();
-  }
-  *captured = {id, operation, now.frontier[0]};
+  if (captures_.size() == kCapturesAtOnce) captures_.erase(captures_.begin());
+  captures_.push_back({id, operation, now.frontier[0]});
   return device::set_frontier(stream, {operation});
 }
 

@@ -4,8 +4,8 @@
 // Eager: an event is recorded after every operation, since a stream may be destroyed at any time; an
 // operation on another stream waits for it. In a capture: the first operation waits for the event as an
 // external one (whatever was issued last when the graph is launched); each next one depends on the one
-// before; and each leaves an external record beside the path, which the program's own nodes do not wait for,
-// so that later operations wait for the graph.
+// before; and one external record, which the program's own nodes do not wait for, follows the last one, so that
+// later operations wait for the graph.
 //
 // Not thread-safe: the caller holds the communicator's lock from before() to after().
 #pragma once
@@ -38,7 +38,7 @@ class StreamOrder {
   struct Captured {
     unsigned long long id;
     cudaGraphNode_t operation;  // the kernel of the last one
-    cudaGraphNode_t record;     // its record
+    cudaGraphNode_t record;     // the record behind it
   };
 
   Status before_eager(cudaStream_t stream);

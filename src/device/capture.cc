@@ -13,6 +13,22 @@ cudaError_t update(cudaStream_t stream, cudaGraphNode_t* nodes, size_t count, un
 #endif
 }
 
+cudaError_t remove_edge(cudaGraph_t graph, cudaGraphNode_t from, cudaGraphNode_t to) {
+#if CUDART_VERSION >= 13000
+  return cudaGraphRemoveDependencies(graph, &from, &to, nullptr, 1);
+#else
+  return cudaGraphRemoveDependencies(graph, &from, &to, 1);
+#endif
+}
+
+cudaError_t add_edge(cudaGraph_t graph, cudaGraphNode_t from, cudaGraphNode_t to) {
+#if CUDART_VERSION >= 13000
+  return cudaGraphAddDependencies(graph, &from, &to, nullptr, 1);
+#else
+  return cudaGraphAddDependencies(graph, &from, &to, 1);
+#endif
+}
+
 }  // namespace
 
 Status capture_state(cudaStream_t stream, CaptureState* state) {
@@ -44,6 +60,13 @@ Status set_frontier(cudaStream_t stream, const std::vector<cudaGraphNode_t>& fro
 Status add_to_frontier(cudaStream_t stream, cudaGraphNode_t node) {
   return cuda_status(update(stream, &node, 1, cudaStreamAddCaptureDependencies),
                      "cudaStreamUpdateCaptureDependencies");
+}
+
+Status move_node(cudaGraph_t graph, cudaGraphNode_t node, cudaGraphNode_t from, cudaGraphNode_t to) {
+  // The new edge first: should the old one stay, the order is still right.
+  if (const Status status = cuda_status(add_edge(graph, to, node), "cudaGraphAddDependencies"); !status)
+    return status;
+  return cuda_status(remove_edge(graph, from, node), "cudaGraphRemoveDependencies");
 }
 
 }  // namespace nccl_slab::device

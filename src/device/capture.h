@@ -23,5 +23,8 @@ Status capture_state(cudaStream_t stream, CaptureState* state);
 // The stream's next node depends on `frontier` alone, or also on `node`.
 Status set_frontier(cudaStream_t stream, const std::vector<cudaGraphNode_t>& frontier);
 Status add_to_frontier(cudaStream_t stream, cudaGraphNode_t node);
+// Lets `node` wait for `to` instead of `from`, in a graph that may still be captured: CUDA allows every change of
+// such a graph but the removal of nodes.
+Status move_node(cudaGraph_t graph, cudaGraphNode_t node, cudaGraphNode_t from, cudaGraphNode_t to);
 
 }  // namespace nccl_slab::device

@@ -112,6 +112,14 @@ FORWARD(cudaStreamUpdateCaptureDependencies,
         (cudaStream_t stream, cudaGraphNode_t* nodes, const cudaGraphEdgeData* edges, size_t count,
          unsigned flags),
         (stream, nodes, edges, count, flags))
+FORWARD(cudaGraphAddDependencies,
+        (cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
+         const cudaGraphEdgeData* edges, size_t count),
+        (graph, from, to, edges, count))
+FORWARD(cudaGraphRemoveDependencies,
+        (cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
+         const cudaGraphEdgeData* edges, size_t count),
+        (graph, from, to, edges, count))
 #else
 FORWARD(cudaStreamGetCaptureInfo_v2,
         (cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id, cudaGraph_t* graph,
@@ -120,4 +128,10 @@ FORWARD(cudaStreamGetCaptureInfo_v2,
 FORWARD(cudaStreamUpdateCaptureDependencies,
         (cudaStream_t stream, cudaGraphNode_t* nodes, size_t count, unsigned flags),
         (stream, nodes, count, flags))
+FORWARD(cudaGraphAddDependencies,
+        (cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to, size_t count),
+        (graph, from, to, count))
+FORWARD(cudaGraphRemoveDependencies,
+        (cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to, size_t count),
+        (graph, from, to, count))
 #endif

@@ -21,13 +21,13 @@ struct ChannelState {
   std::uint32_t layout_id[1 + kMaxLevels];  // per role: the layout of the last call on this channel
 };
 
-inline constexpr int kMaxSmallBlocks = 16;
+inline constexpr int kMaxSmallBlocks = 64;
 
 struct State {
   ChannelState channel[kMaxChannels];
   // Copies of one counter each, which all agree between calls: so a block needs only its own.
-  std::uint64_t push_sent[kMaxChannels], push_received[kMaxChannels];  // calls of flat_push so far
-  std::uint32_t small_flag[kMaxSmallBlocks];                           // of the last call of flat_small
+  std::uint64_t push_sent[kMaxPushChannels], push_received[kMaxPushChannels];  // calls of flat_push so far
+  std::uint32_t small_flag[kMaxSmallBlocks];  // of the last call of flat_small
 };
 
 // Host memory that kernels read and write while they run; one per communicator and rank.
@@ -54,7 +54,7 @@ struct Arguments {
   char* receive;
   std::uint64_t shard_bytes;
   std::uint32_t chunk_packs;  // <= program->longest_chunk
-  std::int32_t channels;      // channels in use, 1..kMaxChannels
+  std::int32_t channels;      // channels in use, 1..kMaxChannels, of flat_push 1..kMaxPushChannels
   std::int32_t roles;         // of a channel: 1 + program->levels; flat_push: 1 or 2
 
   Scaling scaling;
@@ -86,8 +86,8 @@ NCCL_SLAB_SHARED std::uint64_t* push_flag(char* part, int channel, int source) {
   return reinterpret_cast<std::uint64_t*>(part + kPushFlagOffset) + channel * kMaxRanks + source;
 }
 NCCL_SLAB_SHARED double* push_factor(char* part, int parity, int channel, int source) {
-  return reinterpret_cast<double*>(part + kPushFactorOffset) + (parity * kMaxChannels + channel) * kMaxRanks +
-         source;
+  return reinterpret_cast<double*>(part + kPushFactorOffset) +
+         (parity * kMaxPushChannels + channel) * kMaxRanks + source;
 }
 NCCL_SLAB_SHARED double* slot_factor(char* part, int source, int channel, int lane, std::uint64_t sequence) {
   return reinterpret_cast<double*>(part + kScaleOffset) + flag_index(source, channel, lane) * kSlots +

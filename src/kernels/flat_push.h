@@ -142,7 +142,7 @@ class FlatPush {
   NCCL_SLAB_DEVICE void advance(std::uint64_t* epochs, std::uint64_t epoch) {
     block_.sync();
     if (!block_.leader()) return;
-    for (int copy = channel_; copy < kMaxChannels; copy += a_.channels) epochs[copy] = epoch + 1;
+    for (int copy = channel_; copy < kMaxPushChannels; copy += a_.channels) epochs[copy] = epoch + 1;
   }
 
   Block& block_;

@@ -24,6 +24,7 @@
 namespace nccl_slab::kernels {
 
 inline constexpr int kMaxChannels = 8;
+inline constexpr int kMaxPushChannels = 16;
 inline constexpr int kSlots = 4;  // ring length of a lane
 inline constexpr std::size_t kFlagBytes = 64;
 
@@ -43,8 +44,9 @@ inline constexpr std::size_t kAcknowledgementOffset = kReadyOffset + kFlags * si
 inline constexpr std::size_t kScaleOffset = kAcknowledgementOffset + kFlags * sizeof(Flag);
 inline constexpr std::size_t kPushFlagOffset = kScaleOffset + kFlags * kSlots * sizeof(double);
 inline constexpr std::size_t kPushFactorOffset =
-    kPushFlagOffset + kMaxChannels * kMaxRanks * sizeof(std::uint64_t);
-inline constexpr std::size_t kSmallOffset = kPushFactorOffset + 2 * kMaxChannels * kMaxRanks * sizeof(double);
+    kPushFlagOffset + kMaxPushChannels * kMaxRanks * sizeof(std::uint64_t);
+inline constexpr std::size_t kSmallOffset =
+    kPushFactorOffset + 2 * kMaxPushChannels * kMaxRanks * sizeof(double);
 static_assert(kPushFlagOffset % kFlagBytes == 0 && kMaxRanks * sizeof(std::uint64_t) == kFlagBytes);
 static_assert(kSmallOffset % 128 == 0);
 

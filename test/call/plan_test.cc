@@ -22,7 +22,8 @@ constexpr std::uint64_t kLarge = 64 << 20;
 PlanFacts facts_of(int ranks = 8, bool islands = true, bool nested = false) {
   PlanFacts facts;
   facts.ranks = ranks;
-  facts.small_packs = kernels::make_layout(8 << 20, ranks).small_packs;
+  facts.small_packs = kernels::make_layout(16 << 20, ranks).small_packs;
+  facts.push_packs = kernels::make_layout(16 << 20, ranks).push_packs;
   facts.longest_chunk = {1000, islands ? 600u : 0u, nested ? 400u : 0u};
   return facts;
 }
@@ -35,30 +36,42 @@ std::uint64_t small_bytes(const PlanFacts& facts) {
   return static_cast<std::uint64_t>(facts.small_packs) * kernels::kPackBytes;
 }
 
+std::uint64_t push_bytes(const PlanFacts& facts) {
+  return static_cast<std::uint64_t>(facts.push_packs) * kernels::kPackBytes;
+}
+
 TEST(Plan, AutoTakesTheDeepestTreeThatExists) {
   EXPECT_EQ(plan_of(facts_of(8, false), kLarge).tree, TreeKind::kFlat);
   EXPECT_EQ(plan_of(facts_of(8, true), kLarge).tree, TreeKind::kIslands);
   EXPECT_EQ(plan_of(facts_of(8, true, true), kLarge).tree, TreeKind::kNested);
 }
 
-TEST(Plan, AutoTakesSmallMailboxesWhileTheShardFits) {
-  const PlanFacts facts = facts_of();
+TEST(Plan, AutoTakesTheMailboxesThatTheShardFits) {
+  const PlanFacts facts = facts_of(8, false);
   EXPECT_EQ(plan_of(facts, 1).kernel, Kernel::kFlatSmall);
   EXPECT_EQ(plan_of(facts, small_bytes(facts)).kernel, Kernel::kFlatSmall);
-  EXPECT_EQ(plan_of(facts, small_bytes(facts) + 1).kernel, Kernel::kTree);
+  EXPECT_EQ(plan_of(facts, small_bytes(facts) + 1).kernel, Kernel::kFlatPush);
+  EXPECT_EQ(plan_of(facts, push_bytes(facts)).kernel, Kernel::kFlatPush);
+  EXPECT_EQ(plan_of(facts, push_bytes(facts) + 1).kernel, Kernel::kTree);
 }
 
-TEST(Plan, FactorsOfEveryRankTravelInTreesOnly) {
-  EXPECT_EQ(make_plan(facts_of(), 64, Scaling::kPerRank, "auto").kernel, Kernel::kTree);
-  EXPECT_EQ(make_plan(facts_of(), 64, Scaling::kPerRank, "flat_small").kernel, Kernel::kTree);
+TEST(Plan, ShortShardsSpareTheSecondExchangeOfIslands) {
+  const PlanFacts facts = facts_of(8, true);
+  EXPECT_EQ(plan_of(facts, 8192).kernel, Kernel::kFlatSmall);
+  EXPECT_EQ(plan_of(facts, 8193).algorithm(), 2);
+}
+
+TEST(Plan, FactorsOfEveryRankTravelBesideTheDataOnly) {
+  EXPECT_EQ(make_plan(facts_of(), 64, Scaling::kPerRank, "auto").kernel, Kernel::kFlatPush);
+  EXPECT_EQ(make_plan(facts_of(), 64, Scaling::kPerRank, "flat_small").kernel, Kernel::kFlatPush);
   EXPECT_EQ(make_plan(facts_of(), 64, Scaling::kUniform, "auto").kernel, Kernel::kFlatSmall);
 }
 
-TEST(Plan, HostMemoryIsPolledForShortShardsOnly) {
-  PlanFacts facts = facts_of();
+TEST(Plan, DataInHostMemoryIsPolledWhenForcedOnly) {
+  PlanFacts facts = facts_of(8, false);
   facts.host_memory = true;
-  EXPECT_EQ(plan_of(facts, 16).kernel, Kernel::kFlatSmall);
-  EXPECT_EQ(plan_of(facts, small_bytes(facts)).kernel, Kernel::kTree);
+  EXPECT_EQ(plan_of(facts, 16).kernel, Kernel::kFlatPush);
+  EXPECT_EQ(plan_of(facts, small_bytes(facts)).kernel, Kernel::kFlatPush);
   EXPECT_EQ(plan_of(facts, small_bytes(facts), "flat_small").kernel, Kernel::kFlatSmall);
 }
 
@@ -70,6 +83,7 @@ TEST(Plan, ForcedAlgorithmsAreTakenWhereTheyFit) {
     EXPECT_EQ(plan_of(facts, bytes, "nested").algorithm(), 3);
   }
   EXPECT_EQ(plan_of(facts, 16, "flat_small").algorithm(), 0);
+  EXPECT_EQ(plan_of(facts, push_bytes(facts), "flat_push").algorithm(), 4);
 }
 
 TEST(Plan, ForcedAlgorithmsThatDoNotFitCountAsAuto) {
@@ -96,17 +110,22 @@ void expect_launchable(const PlanFacts& facts, const Plan& plan, std::uint64_t b
   ASSERT_GE(plan.units, 1);
   if (plan.kernel == Kernel::kFlatSmall) {
     ASSERT_LE(bytes, small_bytes(facts));
-    ASSERT_LE(plan.units, 16);
+    ASSERT_LE(plan.units * facts.ranks, 128);
+    return;
+  }
+  ASSERT_GE(plan.chunk_packs, 1u);
+  if (plan.kernel == Kernel::kFlatPush) {
+    ASSERT_LE(bytes, push_bytes(facts));
+    ASSERT_LE(plan.units, kernels::kMaxPushChannels);
     return;
   }
   const std::uint32_t longest = facts.longest_chunk[static_cast<int>(plan.tree)];
-  ASSERT_GE(plan.chunk_packs, 1u);
   ASSERT_LE(plan.chunk_packs, longest);
   ASSERT_LE(plan.units, kernels::kMaxChannels);
 }
 
 TEST_P(PlanBounds, EveryPlanCanBeLaunched) {
-  for (const char* algorithm : {"auto", "flat_small", "flat", "islands", "nested"})
+  for (const char* algorithm : {"auto", "flat_small", "flat_push", "flat", "islands", "nested"})
     for (const Scaling scaling : {Scaling::kNone, Scaling::kUniform, Scaling::kPerRank})
       for (int power = 0; power <= 36; ++power)
         for (const std::int64_t more : {-1, 0, 1, 17}) {

@@ -255,6 +255,49 @@ TEST(Graphs, UserObjectLivesUntilTheLastLaunchHasEnded) {
   });
 }
 
+#if CUDART_VERSION >= 13000
+cudaError_t add_edge(cudaGraph_t graph, cudaGraphNode_t from, cudaGraphNode_t to) {
+  return cudaGraphAddDependencies(graph, &from, &to, nullptr, 1);
+}
+cudaError_t remove_edge(cudaGraph_t graph, cudaGraphNode_t from, cudaGraphNode_t to) {
+  return cudaGraphRemoveDependencies(graph, &from, &to, nullptr, 1);
+}
+#else
+cudaError_t add_edge(cudaGraph_t graph, cudaGraphNode_t from, cudaGraphNode_t to) {
+  return cudaGraphAddDependencies(graph, &from, &to, 1);
+}
+cudaError_t remove_edge(cudaGraph_t graph, cudaGraphNode_t from, cudaGraphNode_t to) {
+  return cudaGraphRemoveDependencies(graph, &from, &to, 1);
+}
+#endif
+
+// b = a + 10, then a = b + 10, turned round: a = b + 10 first.
+TEST(Graphs, EdgesMayBeTurnedRound) {
+  on_machine("8-4+4", [] {
+    int *a = device_int(1), *b = device_int(2);
+    const cudaStream_t stream = new_stream();
+    CUDA_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    launch(add, 1, Add{a, b, 10}, stream);
+    launch(add, 1, Add{b, a, 10}, stream);
+    cudaGraph_t graph = nullptr;
+    CUDA_OK(cudaStreamEndCapture(stream, &graph));
+    cudaGraphNode_t nodes[2];
+    size_t count = 2;
+    CUDA_OK(cudaGraphGetNodes(graph, nodes, &count));
+    EXPECT_EQ(cudaErrorInvalidValue, add_edge(graph, nodes[0], nodes[1])) << "it exists";
+    EXPECT_EQ(cudaErrorInvalidValue, add_edge(graph, nodes[1], nodes[0])) << "a circle";
+    CUDA_OK(remove_edge(graph, nodes[0], nodes[1]));
+    EXPECT_EQ(cudaErrorInvalidValue, remove_edge(graph, nodes[0], nodes[1]));
+    CUDA_OK(add_edge(graph, nodes[1], nodes[0]));
+    cudaGraphExec_t exec = nullptr;
+    CUDA_OK(cudaGraphInstantiate(&exec, graph, 0));
+    CUDA_OK(cudaGraphLaunch(exec, stream));
+    CUDA_OK(cudaStreamSynchronize(stream));
+    EXPECT_EQ(12, value_of(a));
+    EXPECT_EQ(22, value_of(b));
+  });
+}
+
 TEST(Graphs, ADestroyedNodeIsGoneAndNothingWaitsForIt) {
   on_machine("8-4+4", [] {
     int *a = device_int(1), *b = device_int(2);

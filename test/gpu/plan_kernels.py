@@ -42,7 +42,7 @@ def rank_suite(places: Places, environment: Environment, ranks: tuple[int, ...])
 
 def _algorithms(ranks: int) -> list[tuple[str, str]]:
     """With the islands that they need."""
-    flat = [("flat", ""), ("flat_small", "")]
+    flat = [("flat", ""), ("flat_push", ""), ("flat_small", "")]
     if ranks != 8:
         return flat
     return [*flat, ("islands", "0,1,2,3|4,5,6,7"), ("nested", "(0,1|2,3)|(4,5|6,7)")]

@@ -73,7 +73,7 @@ def sizes(report):
 
 def fresh_starts(report):
     """The same inputs give the same bits in five jobs, on every path."""
-    for name, settings in (("islands", {}), ("flat", {"ALGO": "flat"}), ("flat_small", {"ALGO": "flat_small"})):
+    for name, settings in (("islands", {}), ("flat", {"ALGO": "flat"}), ("flat_small", {"ALGO": "flat_small"}), ("flat_push", {"ALGO": "flat_push"})):
         jobs = [LoneRanks(8, "--count", 5003, settings=settings) for _ in range(5)]
         bits = [job.bits() for job in jobs]
         problems = [problem for job in jobs for problem in job.problems()]

@@ -13,7 +13,7 @@ namespace {
 
 // Chunks in which all islands of up to eight ranks cut whole packs.
 constexpr std::uint32_t kChunk = 840, kPacks = 2 * kChunk;
-constexpr std::size_t kPart = 16 << 20;
+constexpr std::size_t kPart = 32 << 20;
 
 Traffic with_amounts(Traffic traffic, const PairMatrix<std::uint64_t>& bytes) {
   traffic.parts = bytes;

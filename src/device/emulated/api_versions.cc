@@ -5,6 +5,7 @@
 #include <driver_types.h>
 
 #include "device/emulated/capture_query.h"
+#include "device/emulated/graph_edges.h"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 #define VERSION_12(name) EXPORT __attribute__((symver(#name NCCL_SLAB_AT_12 "libcudart.so.12")))
@@ -17,7 +18,9 @@
 #define NCCL_SLAB_AT_13 "@"
 #endif
 
+using nccl_slab::emulated::add_edges;
 using nccl_slab::emulated::capture_info;
+using nccl_slab::emulated::remove_edges;
 using nccl_slab::emulated::update_front;
 
 namespace {
@@ -95,4 +98,31 @@ VERSION_13(cudaStreamUpdateCaptureDependencies_ptsz)
 cudaError_t update_front_13_ptsz(cudaStream_t stream, cudaGraphNode_t* nodes, const void*, size_t count,
                                  unsigned flags) {
   return update_front(per_thread(stream), nodes, count, flags);
+}
+
+using Nodes = const cudaGraphNode_t*;
+
+EXPORT cudaError_t cudaGraphAddDependencies_v2(cudaGraph_t graph, Nodes from, Nodes to, const void*,
+                                               size_t count) {
+  return add_edges(graph, from, to, count);
+}
+EXPORT cudaError_t cudaGraphRemoveDependencies_v2(cudaGraph_t graph, Nodes from, Nodes to, const void*,
+                                                  size_t count) {
+  return remove_edges(graph, from, to, count);
+}
+VERSION_12(cudaGraphAddDependencies)
+cudaError_t add_edges_12(cudaGraph_t graph, Nodes from, Nodes to, size_t count) {
+  return add_edges(graph, from, to, count);
+}
+VERSION_12(cudaGraphRemoveDependencies)
+cudaError_t remove_edges_12(cudaGraph_t graph, Nodes from, Nodes to, size_t count) {
+  return remove_edges(graph, from, to, count);
+}
+VERSION_13(cudaGraphAddDependencies)
+cudaError_t add_edges_13(cudaGraph_t graph, Nodes from, Nodes to, const void*, size_t count) {
+  return add_edges(graph, from, to, count);
+}
+VERSION_13(cudaGraphRemoveDependencies)
+cudaError_t remove_edges_13(cudaGraph_t graph, Nodes from, Nodes to, const void*, size_t count) {
+  return remove_edges(graph, from, to, count);
 }

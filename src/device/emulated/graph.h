@@ -16,7 +16,7 @@ struct Graph;
 struct Node {
   cudaGraphNode_t handle = nullptr;
   Operation operation;
-  std::vector<Node*> after;  // made before this node, so that the order of Graph::nodes is a valid one
+  std::vector<Node*> after;  // what this node waits for
   std::size_t index = 0;     // in Graph::nodes
   Graph* graph = nullptr;    // null once the graph is destroyed
 };
