@@ -49,8 +49,10 @@ class Rounds {
 
   void add_cancelling() {
     for (int turn = 0; turn < kSlots; ++turn) add_whole_rings();
-    for (int parity = 0; parity < 2; ++parity)
+    for (int parity = 0; parity < 2; ++parity) {
       add_small(", all mailboxes", TestContents::kCancelling, small_elements(), 1);
+      add_push(", all mailboxes");
+    }
   }
 
   void add_named(int kind, bool replayed) {
@@ -85,6 +87,15 @@ class Rounds {
     add(operation, name, contents, count, period);
   }
 
+  void add_push(const char* name) {
+    if (facts_.push_packs == 0) return;
+    Operation operation;
+    operation.kernel = Kernel::kFlatPush;
+    operation.units = kNamedChannels;
+    operation.chunk_packs = facts_.push_packs / 4;
+    add(operation, name, TestContents::kCancelling, facts_.push_packs * kPackElements, 1);
+  }
+
   static Operation tree(int kind, int channels, std::uint32_t chunk) {
     Operation operation;
     operation.kernel = Kernel::kTree;
@@ -99,7 +110,9 @@ class Rounds {
     constexpr const char* trees[] = {"flat", "islands", "nested"};
     operation.shard_bytes = count * sizeof(float);
     TestRound round;
-    round.name = operation.kernel == Kernel::kTree ? trees[static_cast<int>(operation.tree)] : "flat_small";
+    round.name = operation.kernel == Kernel::kTree        ? trees[static_cast<int>(operation.tree)]
+                 : operation.kernel == Kernel::kFlatSmall ? "flat_small"
+                                                          : "flat_push";
     round.name += name;
     round.operation = operation;
     round.data = {contents, facts_.ranks, count, period, static_cast<std::uint32_t>(rounds_.size())};
