@@ -13,6 +13,7 @@
 #include "tool/layout.h"
 #include "tool/run_environment.h"
 #include "tool/run_options.h"
+#include "tool/seen_calls.h"
 
 namespace nccl_slab::tool {
 namespace {
@@ -67,13 +68,18 @@ int become(char** program) {
               error == ENOENT ? kNotFound : kCannotExecute);
 }
 
-// The machine's state is removed when its program has ended, so that somebody has to stay.
-int run_on_machine(const Layout& layout, const RunOptions& options, const std::string& machine_file) {
+// The machine's state is removed, and the calls are counted, when the program has ended: somebody has to stay.
+int run_and_stay(const Layout& layout, const RunOptions& options, const std::string& machine_file) {
   std::string state;
-  if (Status status = make_state_file(&state); !status) return fail(status, kFailed);
+  CallCounter counter;
+  if (!machine_file.empty())
+    if (Status status = make_state_file(&state); !status) return fail(status, kFailed);
+  if (options.verbose && !options.plain)
+    if (Status status = counter.open(); !status) return fail(status, kFailed);
   set_variables(run_environment(layout, options, machine_file, state, &process_environment), options.verbose);
   const int exit_status = run_child([&] { return become(options.program); });
-  (void)::unlink(state.c_str());
+  if (!state.empty()) (void)::unlink(state.c_str());
+  if (counter.counts()) std::fprintf(stderr, "nccl-slab run: %s\n", sentence(counter.seen()).c_str());
   return exit_status;
 }
 
@@ -90,7 +96,7 @@ int run_command(int argc, char** argv) {
   if (Status status = refuse_nesting(); !status) return fail(status, kFailed);
   if (Status status = find_layout(&layout); !status) return fail(status, kFailed);
   if (Status status = resolve_machine(layout, options, &machine_file); !status) return fail(status, kFailed);
-  if (!machine_file.empty()) return run_on_machine(layout, options, machine_file);
+  if (!machine_file.empty() || options.verbose) return run_and_stay(layout, options, machine_file);
   set_variables(run_environment(layout, options, "", "", &process_environment), options.verbose);
   return become(options.program);
 }

@@ -87,6 +87,18 @@ TEST_F(Command, RunSaysWhatItDidOnStandardErrorAlone) {
     EXPECT_NE(told.errors.find(variable), std::string::npos) << variable;
 }
 
+TEST_F(Command, RunCountsTheCallsThatWereSeen) {
+  const std::string none = "nccl-slab run: 0 calls seen";
+  EXPECT_NE(run("$NCCL_SLAB run -v true").errors.find(none), std::string::npos);
+  EXPECT_EQ(run("$NCCL_SLAB run -v sh -c 'exit 4'").exit_status, 4);
+  const Told told = run("$NCCL_SLAB run -v sh -c 'dirname $NCCL_SLAB_STATS_FILE'");
+  EXPECT_FALSE(fs::exists(told.out.substr(0, told.out.find('\n')))) << "the folder is left behind";
+  const Told chosen = run("NCCL_SLAB_STATS_FILE=mine $NCCL_SLAB run -v sh -c 'echo $NCCL_SLAB_STATS_FILE'");
+  EXPECT_EQ(chosen.out, "mine\n");
+  EXPECT_EQ(chosen.errors.find("seen"), std::string::npos);
+  EXPECT_EQ(run("$NCCL_SLAB run true").errors, "");
+}
+
 TEST_F(Command, RunFailsAsEnvDoes) {
   EXPECT_EQ(run("$NCCL_SLAB run no-such-program").exit_status, 127);
   EXPECT_NE(run("$NCCL_SLAB run no-such-program").errors.find("no-such-program"), std::string::npos);
