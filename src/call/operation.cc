@@ -88,6 +88,7 @@ void apply(const Plan& plan, comm::Operation* operation) {
   operation->tree = plan.tree;
   operation->units = plan.units;
   operation->chunk_packs = plan.chunk_packs;
+  operation->part_packs = plan.part_packs;
 }
 
 }  // namespace nccl_slab::call

@@ -46,6 +46,12 @@ Plan small_plan(const PlanFacts& facts, std::uint64_t packs) {
           0};
 }
 
+// `packs` in as few parts as parts of at most `most` can be, all of nearly the same length.
+std::uint64_t even_part(std::uint64_t packs, std::uint64_t most) {
+  const std::uint64_t parts = (packs + most - 1) / most;
+  return (packs + parts - 1) / parts;
+}
+
 int push_channels(const PlanFacts& facts, std::uint64_t packs) {
   int most = kernels::kMaxPushChannels;
   if (facts.host_memory)
@@ -58,13 +64,16 @@ int push_channels(const PlanFacts& facts, std::uint64_t packs) {
 std::uint64_t push_piece(const PlanFacts& facts, std::uint64_t share) {
   const std::uint64_t single = std::max(kLongestPiece / (facts.ranks - 1), kShortestPiece);
   if (!facts.host_memory || share <= single) return share;
-  return std::clamp(share / kPiecesInFlight, single, kLongestPiece);
+  return even_part(share, std::clamp(share / kPiecesInFlight, single, kLongestPiece));
 }
 
+// A shard that its mailboxes do not hold goes in parts.
 Plan push_plan(const PlanFacts& facts, std::uint64_t packs) {
-  const int channels = push_channels(facts, packs);
-  const std::uint64_t share = (packs + channels - 1) / channels;
-  return {Kernel::kFlatPush, TreeKind::kFlat, channels, static_cast<std::uint32_t>(push_piece(facts, share))};
+  const std::uint64_t part = even_part(packs, facts.push_packs);
+  const int channels = push_channels(facts, part);
+  const std::uint64_t share = (part + channels - 1) / channels;
+  return {Kernel::kFlatPush, TreeKind::kFlat, channels, static_cast<std::uint32_t>(push_piece(facts, share)),
+          part};
 }
 
 // A short share goes as one chunk, for the fewest flags on the way; a longer one as several, so that sending,
@@ -81,7 +90,7 @@ Plan tree_plan(const PlanFacts& facts, TreeKind kind, std::uint64_t packs) {
   const std::uint64_t share = (packs + channels - 1) / channels;
   const std::uint64_t longest = facts.longest_chunk[static_cast<int>(kind)];
   return {Kernel::kTree, kind, channels,
-          static_cast<std::uint32_t>(std::min(wanted_chunk(facts, share), longest))};
+          static_cast<std::uint32_t>(std::min(wanted_chunk(facts, share), longest)), 0};
 }
 
 TreeKind deepest(const PlanFacts& facts) {
@@ -109,7 +118,7 @@ Plan make_plan(const PlanFacts& facts, std::uint64_t shard_bytes, kernels::Scali
   const std::uint64_t packs = packs_of(shard_bytes);
   TreeKind kind = TreeKind::kFlat;
   if (forced_tree(facts, algorithm, &kind)) return tree_plan(facts, kind, packs);
-  const bool small = small_fits(facts, packs, scaling), push = packs <= facts.push_packs;
+  const bool small = small_fits(facts, packs, scaling), push = facts.push_packs != 0;
   if (small && algorithm == "flat_small") return small_plan(facts, packs);
   if (push && algorithm == "flat_push") return push_plan(facts, packs);
   const TreeKind tree = deepest(facts);

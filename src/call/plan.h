@@ -13,7 +13,8 @@ struct Plan {
   kernels::Kernel kernel = kernels::Kernel::kTree;
   comm::TreeKind tree = comm::TreeKind::kFlat;
   int units = 1;                  // channels, or blocks of flat_small
-  std::uint32_t chunk_packs = 0;  // of a tree
+  std::uint32_t chunk_packs = 0;  // of a tree and of flat_push
+  std::uint64_t part_packs = 0;   // of flat_push: of a shard in one launch
   int algorithm() const;          // index into the statistics' words
 };
 

@@ -1,5 +1,6 @@
 #include "comm/engine.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -129,16 +130,32 @@ kernels::Arguments Engine::arguments_of(const Operation& operation, std::uint64_
   a.program = static_cast<const kernels::Program*>(programs_[kind].get());
   a.send = static_cast<const char*>(operation.send);
   a.receive = static_cast<char*>(operation.receive);
-  a.shard_bytes = operation.shard_bytes;
+  a.shard_bytes = a.stride_bytes = operation.shard_bytes;
   a.chunk_packs = operation.chunk_packs;
   a.channels = operation.units;
-  a.roles = operation.kernel == kernels::Kernel::kFlatPush ? push_roles(a) : roles_[kind];
+  a.roles = roles_[kind];
   a.scaling = operation.scaling;
   a.type = operation.type;
   a.factor = operation.factor;
   a.factor_pointer = operation.factor_pointer;
   a.timeout_ns = timeout_ns != 0 ? timeout_ns : settings().timeout * 1000000;
   return a;
+}
+
+Status Engine::launch(const kernels::Arguments& arguments, const Operation& operation,
+                      cudaStream_t stream) const {
+  const std::uint64_t whole = operation.shard_bytes, wanted = operation.part_packs * kernels::kPackBytes;
+  const std::uint64_t part = wanted != 0 ? wanted : whole;
+  for (std::uint64_t begin = 0; begin < whole; begin += part) {
+    kernels::Arguments a = arguments;
+    a.send += begin;
+    a.receive += begin;
+    a.shard_bytes = std::min(part, whole - begin);
+    if (operation.kernel == kernels::Kernel::kFlatPush) a.roles = push_roles(a);
+    const cudaError_t error = kernels::launch(operation.kernel, a, operation.units, stream);
+    if (error != cudaSuccess) return device::cuda_status(error, "launching a reduce-scatter");
+  }
+  return Status::ok();
 }
 
 Status Engine::issue(const Operation& operation, cudaStream_t stream, std::uint64_t timeout_ns) {
@@ -155,8 +172,7 @@ Status Engine::issue_in_order(const kernels::Arguments& arguments, const Operati
     if (const Status status = keep_alive_in(capture.graph); !status) return status;
     kept_capture_ = capture.id;
   }
-  const cudaError_t error = kernels::launch(operation.kernel, arguments, operation.units, stream);
-  if (const Status status = device::cuda_status(error, "launching a reduce-scatter"); !status) return status;
+  if (const Status status = launch(arguments, operation, stream); !status) return status;
   if (!capture.capturing) operations_.fetch_add(1, std::memory_order_relaxed);
   return order_.after(stream, capture);
 }

@@ -38,6 +38,7 @@ struct Operation {
   TreeKind tree = TreeKind::kFlat;
   int units = 1;                  // channels, or blocks of flat_small
   std::uint32_t chunk_packs = 0;  // of kTree and kFlatPush
+  std::uint64_t part_packs = 0;   // of kFlatPush: what one launch moves of a shard; 0: all
   const void* send = nullptr;
   void* receive = nullptr;
   std::uint64_t shard_bytes = 0;
@@ -91,6 +92,7 @@ class Engine {
                   topology::PairSet* unmapped);
   Status make_programs(const Agreement& agreement, cudaStream_t stream);
   kernels::Arguments arguments_of(const Operation& operation, std::uint64_t timeout_ns) const;
+  Status launch(const kernels::Arguments& arguments, const Operation& operation, cudaStream_t stream) const;
   Status issue_in_order(const kernels::Arguments& arguments, const Operation& operation, cudaStream_t stream);
   Status keep_alive_in(cudaGraph_t graph);
 

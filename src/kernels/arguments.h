@@ -52,10 +52,11 @@ struct Arguments {
 
   const char* send;
   char* receive;
-  std::uint64_t shard_bytes;
-  std::uint32_t chunk_packs;  // <= program->longest_chunk
-  std::int32_t channels;      // channels in use, 1..kMaxChannels, of flat_push 1..kMaxPushChannels
-  std::int32_t roles;         // of a channel: 1 + program->levels; flat_push: 1 or 2
+  std::uint64_t shard_bytes;   // of each shard that this launch moves
+  std::uint64_t stride_bytes;  // flat_push: from shard to shard in the send buffer
+  std::uint32_t chunk_packs;   // <= program->longest_chunk
+  std::int32_t channels;       // channels in use, 1..kMaxChannels, of flat_push 1..kMaxPushChannels
+  std::int32_t roles;          // of a channel: 1 + program->levels; flat_push: 1 or 2
 
   Scaling scaling;
   DataType type;

@@ -16,6 +16,8 @@
 // Epochs are kept once per channel and role, each written by one thread: the blocks of a call advance the
 // copies of the channels that the call does not use too, so that all copies agree between calls.
 //
+// A shard that is longer than a mailbox goes in parts, a launch and an epoch each.
+//
 // Bytes per rank: (ranks-1) shards.
 #pragma once
 
@@ -81,7 +83,7 @@ class FlatPush {
             const int owner = peer_of(first + k);
             return typename Block::Copy{
                 a_.outbound[owner] + a_.layout.push_offset(parity_of(epoch), owner, a_.rank) + piece.begin,
-                a_.send + owner * a_.shard_bytes + piece.begin};
+                a_.send + owner * a_.stride_bytes + piece.begin};
           },
           piece.bytes);
       if (kScaled && step == 0 && a_.scaling == Scaling::kPerRank) store_factors(epoch, first, at_once);
@@ -123,7 +125,7 @@ class FlatPush {
   NCCL_SLAB_DEVICE typename Block::Summand summand(std::uint64_t epoch, int source,
                                                    const Piece& piece) const {
     if (source == a_.rank)
-      return {a_.send + source * a_.shard_bytes + piece.begin, false, kScaled ? own_factor() : 1.0};
+      return {a_.send + source * a_.stride_bytes + piece.begin, false, kScaled ? own_factor() : 1.0};
     const char* from =
         a_.inbound[source] + a_.layout.push_offset(parity_of(epoch), a_.rank, source) + piece.begin;
     return {from, true, kScaled ? factor_of(epoch, source) : 1.0};

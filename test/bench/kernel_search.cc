@@ -89,7 +89,7 @@ class Rank {
 
   // Microseconds of one call; negative if the sums were wrong.
   double time(const Candidate& candidate, std::uint64_t shard_bytes) {
-    a_.shard_bytes = shard_bytes;
+    a_.shard_bytes = a_.stride_bytes = shard_bytes;
     a_.channels = candidate.units;
     a_.chunk_packs = candidate.chunk_packs;
     a_.roles = 1 + program_.levels;
@@ -217,9 +217,10 @@ std::vector<Candidate> candidates(const Rank& rank, std::uint64_t bytes, const s
   const std::uint64_t packs = bytes / kPackBytes;
   const auto wanted = [&](const char* name) { return only.empty() || only == name; };
   if (wanted("small") && flat && packs <= rank.layout().small_packs && bytes <= 1 << 18)
-    for (const int blocks : {1, 2, 4, 8, 16})
-      if (packs >= static_cast<std::uint64_t>(blocks) * 32) result.push_back({Kernel::kFlatSmall, blocks, 0});
-  for (const int channels : {1, 2, 4, 8}) {
+    for (const int blocks : {1, 2, 4, 8, 16, 32, 64})
+      if (blocks * rank.layout().ranks <= 128 && packs >= static_cast<std::uint64_t>(blocks) * 32)
+        result.push_back({Kernel::kFlatSmall, blocks, 0});
+  for (const int channels : {1, 2, 4, 8, 16}) {
     const std::uint64_t share = (packs + channels - 1) / channels;
     if (share < 32) continue;
     for (const int steps : {1, 2, 4, 8, 16, 32, 64}) {
@@ -227,7 +228,7 @@ std::vector<Candidate> candidates(const Rank& rank, std::uint64_t bytes, const s
       if (chunk < 128 && steps > 1) break;
       if (wanted("push") && flat && packs <= rank.layout().push_packs)
         result.push_back({Kernel::kFlatPush, channels, static_cast<std::uint32_t>(chunk)});
-      if (wanted("tree") && chunk <= rank.program().longest_chunk)
+      if (wanted("tree") && channels <= kMaxChannels && chunk <= rank.program().longest_chunk)
         result.push_back({Kernel::kTree, channels, static_cast<std::uint32_t>(chunk)});
     }
   }

@@ -41,7 +41,6 @@ std::uint64_t push_bytes(const PlanFacts& facts) {
 }
 
 TEST(Plan, AutoTakesTheDeepestTreeThatExists) {
-  EXPECT_EQ(plan_of(facts_of(8, false), kLarge).tree, TreeKind::kFlat);
   EXPECT_EQ(plan_of(facts_of(8, true), kLarge).tree, TreeKind::kIslands);
   EXPECT_EQ(plan_of(facts_of(8, true, true), kLarge).tree, TreeKind::kNested);
 }
@@ -52,7 +51,13 @@ TEST(Plan, AutoTakesTheMailboxesThatTheShardFits) {
   EXPECT_EQ(plan_of(facts, small_bytes(facts)).kernel, Kernel::kFlatSmall);
   EXPECT_EQ(plan_of(facts, small_bytes(facts) + 1).kernel, Kernel::kFlatPush);
   EXPECT_EQ(plan_of(facts, push_bytes(facts)).kernel, Kernel::kFlatPush);
-  EXPECT_EQ(plan_of(facts, push_bytes(facts) + 1).kernel, Kernel::kTree);
+  EXPECT_EQ(plan_of(facts, kLarge).kernel, Kernel::kFlatPush);
+}
+
+TEST(Plan, ALongShardGoesInEvenParts) {
+  const PlanFacts facts = facts_of(8, false);
+  EXPECT_EQ(plan_of(facts, push_bytes(facts)).part_packs, facts.push_packs);
+  EXPECT_EQ(plan_of(facts, push_bytes(facts) + 32).part_packs, facts.push_packs / 2 + 1u);
 }
 
 TEST(Plan, ShortShardsSpareTheSecondExchangeOfIslands) {
@@ -115,7 +120,9 @@ void expect_launchable(const PlanFacts& facts, const Plan& plan, std::uint64_t b
   }
   ASSERT_GE(plan.chunk_packs, 1u);
   if (plan.kernel == Kernel::kFlatPush) {
-    ASSERT_LE(bytes, push_bytes(facts));
+    ASSERT_GE(plan.part_packs, 1u);
+    ASSERT_LE(plan.part_packs, facts.push_packs);
+    ASSERT_LE(plan.chunk_packs, plan.part_packs);
     ASSERT_LE(plan.units, kernels::kMaxPushChannels);
     return;
   }

@@ -120,7 +120,7 @@ void RankThreads::run_rank(int r, const std::vector<Call>& calls) {
     std::copy(std::begin(rank.inbound), std::end(rank.inbound), a.inbound);
     std::copy(std::begin(rank.outbound), std::end(rank.outbound), a.outbound);
     a.layout = layout_;
-    a.shard_bytes = call.count * element_bytes(call.type);
+    a.shard_bytes = a.stride_bytes = call.count * element_bytes(call.type);
     a.send = buffers.send.data() + kGuard + shift;
     a.receive = call.in_place ? const_cast<char*>(a.send) + r * a.shard_bytes
                               : buffers.receive.data() + kGuard + shift;

@@ -32,6 +32,7 @@ SCENARIOS = {
     "alternating islands": (8, ["--case", SOME], {"flat_small", "islands"}, {"settings": {"ISLANDS": "0,2,4,6|1,3,5,7"}}),
     "uneven islands": (8, ["--case", SOME], {"flat_small", "islands"}, {"settings": {"ISLANDS": "0,1,2|3,4,5,6,7"}}),
     "a slab of one MiB": (5, ["--case", SOME], {"flat_small", "islands"}, {"settings": {"SLAB_MIB": "1"}}),
+    "shards in parts": (3, ["--case", SOME], {"flat_push"}, {"settings": {"SLAB_MIB": "1", "ALGO": "flat_push"}}),
     "one device": (2, ["--case", SOME, "--same-device"], {"flat_small", "flat_push"}, {"settings": {"FORCE": "1"}}),
 }
 IN_HOST_MEMORY = {"4 ranks without peer access", "mailboxes in host memory", "peer access switched off in NCCL"}

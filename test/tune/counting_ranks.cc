@@ -82,7 +82,7 @@ kernels::Arguments arguments_for(std::vector<Rank>& ranks, std::size_t self, con
   a.rank = static_cast<int>(self);
   a.send = ranks[self].send.data();
   a.receive = ranks[self].receive.data();
-  a.shard_bytes = ranks[self].receive.size();
+  a.shard_bytes = a.stride_bytes = ranks[self].receive.size();
   a.channels = a.roles = 1;
   a.type = kernels::DataType::kBf16;
   a.factor = 1;
