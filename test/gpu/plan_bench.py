@@ -4,6 +4,7 @@ memory. Ranks that share a GPU measure protocol and launch cost over peer memory
 import json
 import pathlib
 
+import slab_statistics
 from environment import Environment
 from places import Places
 from step import Step
@@ -20,8 +21,8 @@ def steps(places: Places, environment: Environment, ranks: tuple[int, ...], quic
     most, listed = str(max(fitting)), ",".join(map(str, fitting))
     plan = Plan(places, environment)
     if quick:
-        return [plan.step("tables", 100, "--tables", "--ranks", listed, "--sizes", QUICK_SIZES)]
-    found = [plan.step("tables", 240, "--tables", "--ranks", listed)]
+        return [*host_cost(places, environment), plan.step("tables", 100, "--tables", "--ranks", listed, "--sizes", QUICK_SIZES)]
+    found = [*host_cost(places, environment), plan.step("tables", 240, "--tables", "--ranks", listed)]
     for transport in ("host", "peer"):
         where = ("--transport", transport, "--ranks", most, "--sizes", SERIES_SIZES)
         found.append(plan.step(f"{transport} n={most} series", 120, *where))
@@ -29,6 +30,26 @@ def steps(places: Places, environment: Environment, ranks: tuple[int, ...], quic
             only = ("--without-nccl", "--dtype", "bf16", "--mode", "graph", "--place", "out")
             found.append(plan.step(f"{transport} n=8 islands", 60, *where, *only, variables=_ISLANDS))
     return found
+
+
+def host_cost(places: Places, environment: Environment) -> list[Step]:
+    """Nanoseconds of host time per call: NCCL alone, under the preload, and behind the drop-in. The log has the table."""
+    program = places.built("host_cost")
+    missing = places.missing_for_nccl(program, "host_cost")
+    options = ["--same-device"] if environment.devices == 1 else []
+    rounds = "2" if places.emulated else "200"
+    command = [str(program), "--ranks", "2", "--limit", "50", "--rounds", rounds, *options]
+    plain = environment.given_nccl(2)
+    drop_in = environment.preload(places.drop_in(), nccl_lib=str(places.real_nccl()))
+    ways = {"plain": ({}, None), "slab": (environment.preload(places.preload()), taken), "drop-in": (drop_in, taken)}
+    return [
+        Step(f"bench/host_cost {name}", command, 60, plain | variables, check, missing)
+        for name, (variables, check) in ways.items()
+    ]
+
+
+def taken(folder: pathlib.Path, _: str) -> list[str]:
+    return slab_statistics.complaints(folder, 1)
 
 
 class Plan:

@@ -34,6 +34,8 @@ TESTS = (
     Test("aggregated", "reduce_scatter_perf", "-b 1K -e 1M -f 8 -n 4 -w 1 -d bfloat16 -m 5"),
     Test("misaligned", "reduce_scatter_perf", "-b 1K -e 1M -f 8 -n 4 -w 1 -d half -u 1"),
     Test("blocking", "reduce_scatter_perf", "-b 1K -e 1M -f 8 -n 4 -w 1 -d float -z 1"),
+    Test("blocking in the end", "reduce_scatter_perf", "-b 1K -e 1M -f 8 -n 4 -w 1 -d float -z 3"),
+    Test("registered", "reduce_scatter_perf", "-b 1K -e 1M -f 8 -n 4 -w 1 -d bfloat16 -R 1"),
     Test("null stream", "reduce_scatter_perf", "-b 1K -e 1M -f 8 -n 4 -w 1 -d float -y 1"),
     Test("all-reduce", "all_reduce_perf", "-b 1K -e 1M -f 8 -n 3 -w 1 -d float"),
     Test("all-gather", "all_gather_perf", "-b 1K -e 1M -f 8 -n 3 -w 1"),

@@ -2,6 +2,7 @@
 given with --nccl: plain, and with the slab over each transport."""
 
 import pathlib
+import re
 
 import slab_statistics
 from environment import Environment
@@ -58,6 +59,45 @@ def _taken(name: str, transport: str) -> Check:
     def check(folder: pathlib.Path, _: str) -> list[str]:
         forwarded = slab_statistics.complaints(folder, 1, PROGRAMS[name])
         return forwarded + slab_statistics.mailbox_complaints(folder, transport)
+
+    return check
+
+
+def wrong_calls(places: Places, environment: Environment) -> list[Step]:
+    """What wrong calls return, plain and with the slab: the same lines."""
+    program = places.built("wrong_calls")
+    missing = places.missing_for_nccl(program, "wrong_calls")
+    options = ["--same-device"] if environment.devices == 1 else []
+    plain, slab = environment.given_nccl(2), environment.preload(places.preload())
+    steps = []
+    for name, more, variables in (
+        ("", [], {}),
+        (" checked", [], {"NCCL_CHECK_POINTERS": "1"}),
+        (" pauses", ["--pauses"], {}),
+    ):
+        command = [str(program), "--ranks", "2", "--limit", "50", *options, *more]
+        given, label = plain | variables, f"programs/wrong_calls{name}"
+        before = Step(f"{label} plain", command, 60, given, _in_step, missing)
+        steps += [before, Step(f"{label} slab", command, 60, given | slab, _same_answers(before), missing)]
+    return steps
+
+
+def _answers(log: str) -> list[str]:
+    return sorted(line for line in log.splitlines() if re.match(r"\d+ .*: [-\d ]+$", line))
+
+
+def _in_step(_: pathlib.Path, log: str) -> list[str]:
+    answers = _answers(log)
+    wrong = [line for line in answers if " in step" in line and set(line.split(": ")[1].split()) != {"0"}]
+    return wrong[:5] if answers else ["no answers"]
+
+
+def _same_answers(before: Step) -> Check:
+    def check(folder: pathlib.Path, log: str) -> list[str]:
+        plain = set(_answers((folder.parent / f"{before.folder}.log").read_text(errors="replace")))
+        differ = [f"{line} ({'plain' if line in plain else 'slab'})" for line in plain ^ set(_answers(log))]
+        allowed = frozenset({"datatype", "operation", "ended"})
+        return sorted(differ)[:8] + _in_step(folder, log) + slab_statistics.complaints(folder, 10, allowed)
 
     return check
 

@@ -77,6 +77,7 @@ def plan(arguments: argparse.Namespace, places: Places) -> list[Step]:
     return [
         *plan_kernels.rank_suite(places, environment, (2, 4) if quick else (2, 3, 4, 5, 8)),
         *plan_programs.own_programs(places, environment, (4,) if quick else (2, 4, 8)),
+        *plan_programs.wrong_calls(places, environment),
         *plan_programs.default_verdict(places, environment),
         *plan_python.pytorch(places, environment, (4,) if quick else (2, 4)),
         *plan_python.loaders(places, environment),

@@ -2,10 +2,10 @@
 // prints what each call returned, rank by rank. It judges nothing but that right calls in between stay right:
 // a test runs it with and without a library in front of NCCL, and the lines must be the same.
 //
-//   wrong_calls [--ranks N] [--threads] [--same-device] [--destroyed] [--limit SECONDS]
+//   wrong_calls [--ranks N] [--threads] [--same-device] [--destroyed] [--pauses] [--limit SECONDS]
 //
-// --destroyed also uses communicators after their end, which NCCL itself may not survive. With
-// NCCL_CHECK_POINTERS=1 wrong buffers are tried too. Lines: `RANK ROW: RESULT RESULT ...`.
+// --destroyed also uses communicators after their end, which NCCL itself may not survive; --pauses suspends
+// and resumes one. With NCCL_CHECK_POINTERS=1 wrong buffers are tried too. Lines: `RANK ROW: RESULT ...`.
 #include "wrong_calls.h"
 
 #include <dlfcn.h>
@@ -100,10 +100,11 @@ void print_lines(const std::string& text) {
   }
 }
 
-bool run_rank(const Member& member, bool destroyed_too) {
+bool run_rank(const Member& member, bool destroyed_too, bool pauses_too) {
   const size_t shard = kWrongCallsCount * sizeof(float);
   DeviceBuffer send(shard * static_cast<size_t>(member.ranks)), receive(shard);
-  Caller caller{member, nullptr, nullptr, send, receive, 0, is_set("NCCL_CHECK_POINTERS"), destroyed_too, {}};
+  Caller caller{member,        nullptr,    nullptr, send, receive, 0, is_set("NCCL_CHECK_POINTERS"),
+                destroyed_too, pauses_too, {}};
   REQUIRE(ncclGetVersion(&caller.version));
   REQUIRE(cudaStreamCreateWithFlags(&caller.stream, cudaStreamNonBlocking));
   REQUIRE(
@@ -120,14 +121,15 @@ bool run_rank(const Member& member, bool destroyed_too) {
 
 int run(int argc, char** argv) {
   const Arguments arguments(argc, argv, {"--ranks", "--limit"},
-                            {"--threads", "--same-device", "--destroyed"});
+                            {"--threads", "--same-device", "--destroyed", "--pauses"});
   TeamOptions team;
   team.ranks = static_cast<int>(arguments.number("--ranks", 2));
   team.limit_s = static_cast<int>(arguments.number("--limit", 60));
   team.threads = arguments.has("--threads");
   team.same_device = arguments.has("--same-device");
-  const bool destroyed_too = arguments.has("--destroyed");
-  const bool good = run_team(team, [&](const Member& member) { return run_rank(member, destroyed_too); });
+  const bool destroyed_too = arguments.has("--destroyed"), pauses_too = arguments.has("--pauses");
+  const bool good =
+      run_team(team, [&](const Member& member) { return run_rank(member, destroyed_too, pauses_too); });
   std::printf("wrong_calls: %s\n", good ? "OK" : "FAILED");
   return good ? 0 : 1;
 }

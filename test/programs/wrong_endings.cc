@@ -59,7 +59,7 @@ void revoked(Caller& caller) {
 void paused(Caller& caller) {
   auto* suspend = newer<Suspend>(caller, "ncclCommSuspend", 22907);
   auto* resume = newer<Resume>(caller, "ncclCommResume", 22907);
-  if (suspend == nullptr || resume == nullptr) return;
+  if (!caller.pauses_too || suspend == nullptr || resume == nullptr) return;
   ncclComm_t comm = caller.child();
   caller.note("in step before suspend", {caller.in_step(comm)});
   if (caller.is_first()) caller.note("suspend of no resource", {suspend(comm, 0)});
