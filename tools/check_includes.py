@@ -2,7 +2,7 @@
 
     abi -> call -> {comm, kernels, topology, tune} -> device -> base
 
-where, among siblings, comm may use kernels and topology, and tune may use topology. The tool may use everything, the
+where, among siblings, comm may use kernels, topology and tune, and tune may use topology. The tool may use everything, the
 loopback NCCL only the emulated machine and base, and nobody but those two and tests the emulated machine's insides.
 Usage: check_includes.py [ROOT]
 """
@@ -16,7 +16,7 @@ BELOW = {
     "kernels": {"device", "base"},
     "topology": {"device", "base"},
     "tune": {"topology", "device", "base"},
-    "comm": {"kernels", "topology", "device", "base"},
+    "comm": {"kernels", "topology", "tune", "device", "base"},
     "call": {"comm", "kernels", "topology", "tune", "device", "base"},
     "abi": {"call", "comm", "kernels", "topology", "tune", "device", "base"},
     "loopback": {"device", "base"},

@@ -5,7 +5,7 @@
  * been loaded; where two of our libraries are in one process, the one loaded first answers for both.
  *
  * All functions may be called from any thread at any time, also while a communicator is being created or
- * destroyed; none blocks, allocates, calls CUDA or NCCL. Structures grow at their end only: set `size` to
+ * destroyed; none blocks or calls CUDA or NCCL. Structures grow at their end only: set `size` to
  * sizeof the structure that you compiled with, and members beyond it are left alone. Strings are constants of
  * the library.
  */
@@ -59,6 +59,23 @@ typedef struct {
 /* Fills *counters for an ncclComm_t of this process. The four numbers are read one after another, not at one
  * instant. */
 nccl_slab_status nccl_slab_comm_counters(const void* comm, nccl_slab_counters* counters);
+
+/* For tuners: how the slab would carry out a reduce-scatter (sum) of `bytes` bytes per rank of an
+ * ncclDataType_t, and under which circumstances that was decided. Both are words of a tuning table, ended by
+ * 0. */
+typedef struct {
+  size_t size;   /* set by the caller */
+  char plan[64]; /* e.g. flat:channels=4,chunk=512 */
+  char key[128]; /* placement, ranks, mailboxes, settings, version */
+} nccl_slab_plan;
+
+nccl_slab_status nccl_slab_comm_plan(const void* comm, size_t bytes, int datatype, nccl_slab_plan* plan);
+
+/* For tuners: makes later reduce-scatters of the communicator follow a plan like the above, of which channels
+ * and chunk may be left out; calls that it does not fit are carried out as usual. NULL ends that. Every rank
+ * must force the same between the same calls. Keeps a copy of every different text.
+ * NCCL_SLAB_INVALID_ARGUMENT: no plan, or NCCL serves the communicator. */
+nccl_slab_status nccl_slab_comm_force(const void* comm, const char* plan);
 
 /* The address of a function of the real NCCL that the drop-in serves, looking for it on first use (which
  * loads it, and so may block); NULL if there is none, and always NULL in the preload, which follows each

@@ -1,6 +1,7 @@
 // The public API (nccl_slab.h). A library that is not the leader has no communicators of its own and asks the
 // leader.
 #include <cstring>
+#include <string>
 
 #include "abi/counters.h"
 #include "abi/export.h"
@@ -9,6 +10,7 @@
 #include "abi/search.h"
 #include "abi/self.h"
 #include "base/reason.h"
+#include "call/reduce_scatter.h"
 
 #define NCCL_SLAB_API extern "C" __attribute__((visibility("default")))
 
@@ -34,6 +36,24 @@ nccl_slab_verdict verdict_of(const comm::Communicator& communicator) {
   const Reason reason = communicator.verdict();
   return {sizeof(nccl_slab_verdict), communicator.settled(), reason == Reason::none, reason_word(reason),
           reason_sentence(reason)};
+}
+
+template <std::size_t N>
+void set_text(char (&field)[N], const std::string& text) {
+  field[text.copy(field, N - 1)] = '\0';
+}
+
+bool read_plan(const comm::Communicator& communicator, std::size_t bytes, int datatype,
+               nccl_slab_plan* plan) {
+  const auto type = static_cast<ncclDataType_t>(datatype);
+  call::PlanWords words;
+  if ((type != ncclBfloat16 && type != ncclFloat16 && type != ncclFloat32) || bytes == 0 ||
+      !call::planned_words(communicator, bytes, type, &words))
+    return false;
+  *plan = {sizeof(nccl_slab_plan), "", ""};
+  set_text(plan->plan, words.plan);
+  set_text(plan->key, words.key);
+  return true;
 }
 
 // The leader's function of the same name; null if this library leads.
@@ -75,6 +95,36 @@ NCCL_SLAB_API nccl_slab_status nccl_slab_comm_counters(const void* comm, nccl_sl
       nccl_slab_counters all{};
       read_counters(*communicator, &all);
       status = hand_over(all, counters);
+    }
+  });
+  return status;
+}
+
+NCCL_SLAB_API nccl_slab_status nccl_slab_comm_plan(const void* comm, size_t bytes, int datatype,
+                                                   nccl_slab_plan* plan) {
+  using namespace nccl_slab::abi;
+  nccl_slab_status status = NCCL_SLAB_UNKNOWN_COMMUNICATOR;
+  do_our_part([&] {
+    if (auto* leader = leaders<decltype(nccl_slab_comm_plan)>("nccl_slab_comm_plan")) {
+      status = leader(comm, bytes, datatype, plan);
+    } else if (const auto communicator = communicator_of(comm)) {
+      nccl_slab_plan found{};
+      status = read_plan(*communicator, bytes, datatype, &found) ? hand_over(found, plan)
+                                                                 : NCCL_SLAB_INVALID_ARGUMENT;
+    }
+  });
+  return status;
+}
+
+NCCL_SLAB_API nccl_slab_status nccl_slab_comm_force(const void* comm, const char* plan) {
+  using namespace nccl_slab::abi;
+  nccl_slab_status status = NCCL_SLAB_UNKNOWN_COMMUNICATOR;
+  do_our_part([&] {
+    if (auto* leader = leaders<decltype(nccl_slab_comm_force)>("nccl_slab_comm_force")) {
+      status = leader(comm, plan);
+    } else if (const auto communicator = communicator_of(comm)) {
+      const bool forced = nccl_slab::call::force_plan(*communicator, plan == nullptr ? "" : plan);
+      status = forced ? NCCL_SLAB_OK : NCCL_SLAB_INVALID_ARGUMENT;
     }
   });
   return status;

@@ -8,7 +8,8 @@ takes the place of libnccl.so.2 and exports all. Names carry no version, as NCCL
 import re
 import sys
 
-OWN = ["nccl_slab_comm_counters", "nccl_slab_comm_verdict", "nccl_slab_real_function", "nccl_slab_version"]
+OWN = ["nccl_slab_comm_counters", "nccl_slab_comm_force", "nccl_slab_comm_plan", "nccl_slab_comm_verdict",
+       "nccl_slab_real_function", "nccl_slab_version"]
 ROW = re.compile(r"^(NCCL_SYMBOL|NCCL_SYMBOL_WITHOUT_ALIAS)\((\w+), [\d.]+, \w+, (forward|handled)\)$")
 
 

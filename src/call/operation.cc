@@ -28,12 +28,12 @@ bool lists(std::string_view words, std::string_view wanted) {
   return false;
 }
 
+}  // namespace
+
 kernels::DataType kernel_type(ncclDataType_t type) {
   if (type == ncclBfloat16) return kernels::DataType::kBf16;
   return type == ncclFloat16 ? kernels::DataType::kFp16 : kernels::DataType::kFp32;
 }
-
-}  // namespace
 
 std::size_t type_bytes(ncclDataType_t type) {
   switch (type) {

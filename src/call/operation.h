@@ -11,6 +11,9 @@
 
 namespace nccl_slab::call {
 
+// REQUIRES: bf16, fp16 or fp32.
+kernels::DataType kernel_type(ncclDataType_t type);
+
 // Reason::none if the slab can carry the request's operation, type and count. `ops` is NCCL_SLAB_OPS.
 Reason operation_verdict(const Request& request, const std::string& ops);
 

@@ -2,8 +2,8 @@
 
 #include "base/log.h"
 #include "base/settings.h"
+#include "call/choice.h"
 #include "call/operation.h"
-#include "call/plan.h"
 #include "call/staging.h"
 #include "comm/engine.h"
 #include "comm/statistics.h"
@@ -29,8 +29,8 @@ ncclResult_t launch(comm::Communicator& communicator, const Request& request) {
   const std::shared_ptr<comm::Engine> engine = communicator.engine();
   if (engine == nullptr) return ncclInvalidUsage;  // ended by another thread since the verdict
   comm::Operation operation = describe(request, communicator.nranks());
-  const Plan plan =
-      make_plan(engine->plan_facts(), operation.shard_bytes, operation.scaling, settings().algo);
+  const Plan plan = choose_plan(engine->plan_facts(), engine->forced_plan(),
+                                {operation.shard_bytes, operation.type, operation.scaling}, settings().algo);
   apply(plan, &operation);
   const Status status =
       issue_staged(*engine, operation, communicator.rank(), communicator.nranks(), request.stream);
@@ -55,6 +55,25 @@ ncclResult_t launch_group(const std::vector<Queued>& requests) {
     if (first == ncclSuccess) first = result;
   }
   return first;
+}
+
+bool planned_words(const comm::Communicator& communicator, std::size_t bytes, ncclDataType_t type,
+                   PlanWords* words) {
+  const std::shared_ptr<comm::Engine> engine = communicator.engine();
+  if (engine == nullptr) return false;
+  const CallShape shape{bytes, kernel_type(type), kernels::Scaling::kNone};
+  words->key = tune::to_text(engine->plan_facts().key);
+  words->plan = tune::to_text(
+      describe(choose_plan(engine->plan_facts(), engine->forced_plan(), shape, settings().algo)));
+  return true;
+}
+
+bool force_plan(const comm::Communicator& communicator, const std::string& text) {
+  const std::shared_ptr<comm::Engine> engine = communicator.engine();
+  const tune::PlanText* plan = text.empty() ? nullptr : intern_plan(text);
+  if (engine == nullptr || (plan == nullptr && !text.empty())) return false;
+  engine->force_plan(plan);
+  return true;
 }
 
 void count_forward(comm::Communicator& communicator, const Request& request, Reason reason) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/nccl_abi.h"
@@ -29,6 +30,16 @@ struct Queued {
   Request request;
 };
 ncclResult_t launch_group(const std::vector<Queued>& requests);
+
+// For tuners (nccl_slab.h): the circumstances for a tuning table, and the plan that a call of so many bytes
+// would have, as texts. False: the slab does not serve the communicator.
+struct PlanWords {
+  std::string key, plan;
+};
+bool planned_words(const comm::Communicator& communicator, std::size_t bytes, ncclDataType_t type,
+                   PlanWords* words);
+// Forces a plan for all later calls, "" for none. False: not served, or no plan's text.
+bool force_plan(const comm::Communicator& communicator, const std::string& text);
 
 // Counts a request that goes to the real NCCL.
 void count_forward(comm::Communicator& communicator, const Request& request, Reason reason);

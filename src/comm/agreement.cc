@@ -83,6 +83,25 @@ Agreement conclude(std::vector<RankFacts> facts, const Settings& settings) {
   return agreement;
 }
 
+bool Agreement::uses_host_memory() const {
+  const int ranks = static_cast<int>(facts.size());
+  for (int from = 0; from < ranks; ++from)
+    for (int to = 0; to < ranks; ++to)
+      if (from != to && transport(from, to) == Transport::kHost) return true;
+  return false;
+}
+
+bool Agreement::same_table() const {
+  return std::all_of(facts.begin(), facts.end(), [&](const RankFacts& rank) {
+    return rank.table != 0 && rank.table == facts[0].table && rank.placement == facts[0].placement;
+  });
+}
+
+tune::TableKey Agreement::table_key() const {
+  return {facts[0].placement, static_cast<int>(facts.size()), uses_host_memory(), facts[0].settings,
+          std::string(topology::text_of(facts[0].version))};
+}
+
 topology::PairSet peer_pairs(const Agreement& agreement) {
   topology::PairSet pairs;
   const int nranks = static_cast<int>(agreement.facts.size());

@@ -9,6 +9,7 @@
 #include "comm/meeting.h"
 #include "topology/rank_facts.h"
 #include "topology/verdict.h"
+#include "tune/table.h"
 
 namespace nccl_slab::comm {
 
@@ -26,6 +27,12 @@ struct Agreement {
   std::vector<Transport> transports;
   // Every rank knows of every pair that it has passed the whole self-test through this transport.
   bool proven = false;
+
+  bool uses_host_memory() const;
+  // Whether every rank has read the same tuning table and sees the same placement; if not, none counts.
+  bool same_table() const;
+  // The circumstances under which a table's entries hold. REQUIRES: verdict.use().
+  tune::TableKey table_key() const;
 };
 
 // Called by all ranks of the meeting, on a thread without a current-device requirement. An error means that a

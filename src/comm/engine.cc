@@ -11,6 +11,7 @@
 #include "device/guards.h"
 #include "kernels/program_builder.h"
 #include "topology/island_tree.h"
+#include "tune/table_file.h"
 
 namespace nccl_slab::comm {
 namespace {
@@ -48,14 +49,6 @@ int push_roles(const kernels::Arguments& a) {
   return kernels::channel_steps(a, 0) > 1 ? 2 : 1;
 }
 
-bool uses_host_memory(const Agreement& agreement) {
-  const int ranks = static_cast<int>(agreement.facts.size());
-  for (int from = 0; from < ranks; ++from)
-    for (int to = 0; to < ranks; ++to)
-      if (from != to && agreement.transport(from, to) == Transport::kHost) return true;
-  return false;
-}
-
 }  // namespace
 
 Status Engine::build(std::shared_ptr<Meeting> meeting, const Agreement& agreement, int device,
@@ -85,7 +78,10 @@ Status Engine::build_on(cudaStream_t stream, const Agreement& agreement, Deadlin
   plan_facts_.ranks = meeting_->nranks();
   plan_facts_.small_packs = slab_.layout().small_packs;
   plan_facts_.push_packs = slab_.layout().push_packs;
-  plan_facts_.host_memory = uses_host_memory(agreement);
+  plan_facts_.host_memory = agreement.uses_host_memory();
+  plan_facts_.key = agreement.table_key();
+  if (agreement.same_table())
+    plan_facts_.measured = tune::Selection(tune::process_table().entries, plan_facts_.key);
   slab_.fill(&common_);
   common_.rank = meeting_->rank();
   common_.state = static_cast<kernels::State*>(state_.get());

@@ -16,6 +16,7 @@
 #include "comm/stream_order.h"
 #include "device/pool.h"
 #include "kernels/launch.h"
+#include "tune/selection.h"
 
 namespace nccl_slab::comm {
 
@@ -31,6 +32,8 @@ struct PlanFacts {
   std::uint32_t push_packs = 0;                           // capacity of a push mailbox
   std::array<std::uint32_t, kTreeKinds> longest_chunk{};  // packs; 0: the tree does not exist
   bool host_memory = false;                               // some pair goes through host memory
+  tune::TableKey key{};                                   // of a tuning table's entries
+  tune::Selection measured{};                             // empty: not tuned, or the ranks' tables differ
 };
 
 struct Operation {
@@ -57,6 +60,9 @@ class Engine {
   ~Engine();
 
   const PlanFacts& plan_facts() const { return plan_facts_; }
+  // Null: none. It is the caller's to keep for ever; all ranks must force alike between the same calls.
+  const tune::PlanText* forced_plan() const { return forced_plan_.load(std::memory_order_acquire); }
+  void force_plan(const tune::PlanText* plan) { forced_plan_.store(plan, std::memory_order_release); }
   int device() const { return device_; }
   Meeting& meeting() const { return *meeting_; }
   const Slab& slab() const { return slab_; }
@@ -99,6 +105,7 @@ class Engine {
   std::shared_ptr<Meeting> meeting_;
   int device_ = 0;
   PlanFacts plan_facts_;
+  std::atomic<const tune::PlanText*> forced_plan_{nullptr};
   Slab slab_;
   device::PooledMemory state_, control_;
   std::array<device::PooledMemory, kTreeKinds> programs_;

@@ -15,7 +15,9 @@
 #include "kernels/launch.h"
 #include "topology/discover.h"
 #include "topology/emulated_paths.h"
+#include "topology/fingerprint.h"
 #include "topology/nccl_settings.h"
+#include "tune/table_file.h"
 
 namespace nccl_slab::comm {
 namespace {
@@ -114,6 +116,7 @@ Status gather_own_facts(int device, int rank, int nranks, RankFacts* facts) {
   facts->nranks = nranks;
   facts->architecture = properties.major * 10 + properties.minor;
   facts->settings = topology::settings_digest(settings());
+  facts->table = tune::process_table().hash;
   facts->process = process_identity();
   facts->force = settings().force;
   facts->blocking_launches = blocking_launches();
@@ -125,6 +128,7 @@ Status gather_own_facts(int device, int rank, int nranks, RankFacts* facts) {
 void add_peer_facts(int device, int rank, const std::vector<RankFacts>& all, RankFacts* facts) {
   const topology::Machine machine = machine_of(all);
   topology::set_peers(machine, rank, facts);
+  facts->placement = topology::placement_fingerprint(machine);
   facts->mig = machine.gpus[static_cast<std::size_t>(rank)].mig;
   facts->confidential = machine.gpus[static_cast<std::size_t>(rank)].confidential;
   facts->numa_node = machine.gpus[static_cast<std::size_t>(rank)].numa_node;

@@ -88,7 +88,8 @@ class Bench {
     const MachineState state(!bed_.machine_file.empty());
     place.machine_state = state.path();
     const auto variables = bench_environment(layout_, place, ours, transport, &process_environment);
-    run_bench_child(command(ours, ranks), variables, share_s() + 2 * kGrace, &run);
+    run.problem = run_bench_child(command(ours, ranks), variables, share_s() + 2 * kGrace,
+                                  [&run](const std::string& line) { take_bench_line(line, &run); });
     report_.runs.push_back(std::move(run));
     --left_;
   }

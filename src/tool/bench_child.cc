@@ -19,6 +19,7 @@ namespace nccl_slab::tool {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using Take = std::function<void(const std::string&)>;
 
 // Becomes the program; its output goes to `out`.
 [[noreturn]] void become(const std::vector<std::string>& command, const Variables& variables, int out) {
@@ -33,7 +34,7 @@ using Clock = std::chrono::steady_clock;
 }
 
 // Takes the lines of the program until it closes its output. False: the limit has passed.
-bool read_lines(int from, Clock::time_point limit, BenchRun* run) {
+bool read_lines(int from, Clock::time_point limit, const Take& take) {
   std::string open;
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(limit - Clock::now()).count();
@@ -48,7 +49,7 @@ bool read_lines(int from, Clock::time_point limit, BenchRun* run) {
         open += bytes[i];
         continue;
       }
-      take_bench_line(open, run);
+      take(open);
       open.clear();
     }
   }
@@ -89,27 +90,21 @@ void take_bench_line(const std::string& line, BenchRun* run) {
   }
 }
 
-void run_bench_child(const std::vector<std::string>& command, const Variables& variables, double limit_s,
-                     BenchRun* run) {
+std::string run_bench_child(const std::vector<std::string>& command, const Variables& variables,
+                            double limit_s, const Take& take) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) {
-    run->problem = std::string("no pipe: ") + std::strerror(errno);
-    return;
-  }
+  if (::pipe2(ends, O_CLOEXEC) != 0) return std::string("no pipe: ") + std::strerror(errno);
   const OwnedFd from(ends[0]);
   OwnedFd to(ends[1]);
   const pid_t child = ::fork();
   if (child == 0) become(command, variables, to.get());
   to = OwnedFd();
-  if (child < 0) {
-    run->problem = std::string("cannot start a process: ") + std::strerror(errno);
-    return;
-  }
+  if (child < 0) return std::string("cannot start a process: ") + std::strerror(errno);
   const auto limit = Clock::now() + std::chrono::milliseconds(static_cast<long>(limit_s * 1e3));
-  const bool ended = read_lines(from.get(), limit, run);
+  const bool ended = read_lines(from.get(), limit, take);
   if (!ended) (void)::kill(child, SIGKILL);
   const int exit_status = wait_for(child);
-  run->problem = ended ? problem_of(exit_status, command.front()) : "no end in time; killed";
+  return ended ? problem_of(exit_status, command.front()) : "no end in time; killed";
 }
 
 }  // namespace nccl_slab::tool

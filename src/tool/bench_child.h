@@ -2,6 +2,7 @@
 // forks the ranks. What it says is read line by line while it runs.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,10 +11,10 @@
 
 namespace nccl_slab::tool {
 
-// Fills in *run what the program reports (see test/bench/report.h) or why it failed. After `limit_s` seconds
+// Runs the program with its lines going to `take`; returns why it failed, or nothing. After `limit_s` seconds
 // it is killed, and the ranks with it.
-void run_bench_child(const std::vector<std::string>& command, const Variables& variables, double limit_s,
-                     BenchRun* run);
+std::string run_bench_child(const std::vector<std::string>& command, const Variables& variables,
+                            double limit_s, const std::function<void(const std::string&)>& take);
 
 // One line of its output; one that is not ours (NCCL may print, too) changes nothing. Pure.
 void take_bench_line(const std::string& line, BenchRun* run);

@@ -11,23 +11,30 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// What a command line may hold, with the defaults.
+// What a command line may hold, with the defaults of what both commands have.
 using Values = std::map<std::string, std::string, std::less<>>;
-const Values kDefaults = {{"--machine", ""},   {"--nccl", ""},     {"--ranks", ""}, {"--devices", "0"},
-                          {"--transport", ""}, {"--sizes", ""},    {"--dtype", ""}, {"--mode", ""},
-                          {"--place", ""},     {"--repeats", "5"}, {"--json", ""},  {"--svg", ""},
-                          {"--budget", "240"}};
-const Values kSwitches = {{"--tables", ""}, {"--without-nccl", ""}};
+const Values kCommon = {{"--machine", ""},  {"--nccl", ""},     {"--ranks", ""},
+                        {"--devices", "0"}, {"--sizes", ""},    {"--transport", ""},
+                        {"--dtype", ""},    {"--repeats", "5"}, {"--budget", ""}};
+const Values kOfBench = {{"--mode", ""}, {"--place", ""}, {"--json", ""}, {"--svg", ""}};
+const Values kOfTune = {{"--file", ""}};
+const Words kSwitches = {"--tables", "--without-nccl"};
 
 // For what was not asked for.
-const Values kUsual = {{"--transport", "auto"},
-                       {"--dtype", "bf16,fp16,fp32"},
-                       {"--mode", "graph,eager"},
-                       {"--place", "out,in"},
-                       {"--sizes", "1K,4K,16K,64K,256K,1M,4M,16M,64M,256M"}};
-const Values kOfTables = {{"--transport", "host,peer"}, {"--ranks", "2,4,8"},
-                          {"--dtype", "bf16"},          {"--mode", "graph"},
-                          {"--place", "out"},           {"--sizes", "1K,4K,16K,64K,256K,1M,4M,16M"}};
+const Values kUsual = {{"--transport", "auto"},   {"--dtype", "bf16,fp16,fp32"},
+                       {"--mode", "graph,eager"}, {"--place", "out,in"},
+                       {"--budget", "240"},       {"--sizes", "1K,4K,16K,64K,256K,1M,4M,16M,64M,256M"}};
+const Values kTables = {{"--transport", "host,peer"},
+                        {"--ranks", "2,4,8"},
+                        {"--dtype", "bf16"},
+                        {"--mode", "graph"},
+                        {"--place", "out"},
+                        {"--budget", "240"},
+                        {"--sizes", "1K,4K,16K,64K,256K,1M,4M,16M"}};
+const Values kTuning = {
+    {"--transport", "auto"}, {"--dtype", "bf16"},
+    {"--mode", "graph"},     {"--place", "out"},
+    {"--budget", "900"},     {"--sizes", "1K,2K,4K,8K,16K,32K,64K,128K,256K,512K,1M,2M,4M,8M,16M,64M"}};
 
 Words split(const std::string& text) {
   Words words;
@@ -45,23 +52,28 @@ Status invalid(const std::string& option, const std::string& value) {
   return Status::error(option + " cannot be '" + value + "'");
 }
 
-// Splits the command line into values and switches.
-Status read(int argc, char** argv, Values* values, Values* switches) {
+// Splits the command line into the values that there are and switches.
+Status read(int argc, char** argv, const Words& switches, Values* values, Words* given) {
   for (int at = 1; at < argc; ++at) {
-    std::string word = argv[at];
+    const std::string word = argv[at];
     const std::size_t equals = word.find('=');
-    const std::string name = word.substr(0, equals);
-    if (kSwitches.count(word) != 0) {
-      (*switches)[word] = "1";
-    } else if (kDefaults.count(name) != 0 && equals != std::string::npos) {
-      (*values)[name] = word.substr(equals + 1);
-    } else if (kDefaults.count(name) != 0 && at + 1 < argc) {
-      (*values)[name] = argv[++at];
+    const auto value = values->find(word.substr(0, equals));
+    if (std::find(switches.begin(), switches.end(), word) != switches.end()) {
+      given->push_back(word);
+    } else if (value != values->end() && equals != std::string::npos) {
+      value->second = word.substr(equals + 1);
+    } else if (value != values->end() && at + 1 < argc) {
+      value->second = argv[++at];
     } else {
       return Status::error("unknown option, or one without its value: " + word);
     }
   }
   return Status::ok();
+}
+
+void fill_in(const Values& usual, Values* values) {
+  for (const auto& [name, value] : usual)
+    if ((*values)[name].empty()) (*values)[name] = value;
 }
 
 Status check_words(const std::string& option, const Words& words, const Words& known) {
@@ -111,25 +123,40 @@ Status take_numbers(const Values& values, BenchOptions* options) {
   return Status::ok();
 }
 
+Status take_all(const Values& values, BenchOptions* options) {
+  options->transports = split(values.at("--transport"));
+  if (Status status = check_words("--transport", options->transports, {"auto", "peer", "host"}); !status)
+    return status;
+  options->machine = values.at("--machine");
+  options->nccl = values.at("--nccl");
+  if (Status status = take_ranks(values.at("--ranks"), options); !status) return status;
+  if (Status status = take_series(values, options); !status) return status;
+  return take_numbers(values, options);
+}
+
 }  // namespace
 
 Status parse_bench_options(int argc, char** argv, BenchOptions* options) {
-  Values values = kDefaults, switches;
-  if (Status status = read(argc, argv, &values, &switches); !status) return status;
-  options->tables = switches.count("--tables") != 0;
-  options->without_nccl = switches.count("--without-nccl") != 0;
-  for (const auto& [name, value] : options->tables ? kOfTables : kUsual)
-    if (values[name].empty()) values[name] = value;
-  options->transports = split(values["--transport"]);
-  if (Status status = check_words("--transport", options->transports, {"auto", "peer", "host"}); !status)
-    return status;
-  options->machine = values["--machine"];
-  options->nccl = values["--nccl"];
+  Values values = kCommon;
+  values.insert(kOfBench.begin(), kOfBench.end());
+  Words given;
+  if (Status status = read(argc, argv, kSwitches, &values, &given); !status) return status;
+  options->tables = std::count(given.begin(), given.end(), "--tables") > 0;
+  options->without_nccl = std::count(given.begin(), given.end(), "--without-nccl") > 0;
+  fill_in(options->tables ? kTables : kUsual, &values);
   options->json = values["--json"];
   options->svg = values["--svg"];
-  if (Status status = take_ranks(values["--ranks"], options); !status) return status;
-  if (Status status = take_series(values, options); !status) return status;
-  return take_numbers(values, options);
+  return take_all(values, options);
+}
+
+Status parse_tune_options(int argc, char** argv, BenchOptions* options) {
+  Values values = kCommon;
+  values.insert(kOfTune.begin(), kOfTune.end());
+  Words given;
+  if (Status status = read(argc, argv, {}, &values, &given); !status) return status;
+  fill_in(kTuning, &values);
+  options->table = values["--file"];
+  return take_all(values, options);
 }
 
 }  // namespace nccl_slab::tool

@@ -1,4 +1,4 @@
-// The arguments of `nccl-slab bench`.
+// The arguments of `nccl-slab bench` and of `nccl-slab tune`, which measures by the same program.
 #pragma once
 
 #include <string>
@@ -18,10 +18,12 @@ struct BenchOptions {
   double budget_s = 240;      // of the whole command
   std::string json{}, svg{};  // files; empty: none
   bool tables = false, without_nccl = false;
+  std::string table{};  // of tune: the file to write; empty: where the library looks for it
 };
 
 // Also fills in defaults; --tables stands for those of doc/performance.md. The series are the first word of
 // each of --dtype, --mode and --place together, and then each other word in the place of its first.
 Status parse_bench_options(int argc, char** argv, BenchOptions* options);
+Status parse_tune_options(int argc, char** argv, BenchOptions* options);
 
 }  // namespace nccl_slab::tool

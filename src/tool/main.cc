@@ -9,6 +9,7 @@
 #include "tool/explain.h"
 #include "tool/run.h"
 #include "tool/topo.h"
+#include "tool/tune.h"
 
 namespace nccl_slab::tool {
 namespace {
@@ -25,6 +26,7 @@ constexpr Command kCommands[] = {
     {"env", kEnvUsage, kEnvSummary, &env_command},
     {"bench", kBenchUsage, kBenchSummary, &bench_command},
     {"explain", kExplainUsage, kExplainSummary, &explain_command},
+    {"tune", kTuneUsage, kTuneSummary, &tune_command},
     {"topo", kTopoUsage, kTopoSummary, &topo_command},
 };
 

@@ -37,6 +37,8 @@ struct RankFacts {
   std::int32_t architecture = 0;  // 86 for sm_86
   std::int32_t numa_node = -1;
   std::uint64_t settings = 0;      // digest of the settings that all ranks must share
+  std::uint64_t table = 0;         // hash of the tuning table; 0: none
+  std::uint64_t placement = 0;     // fingerprint; 0 until the others' GPUs are known
   std::uint64_t process = 0;       // equal for ranks of one process, different otherwise on one host
   bool force = false;              // NCCL_SLAB_FORCE
   bool has_kernel = true;          // for this architecture

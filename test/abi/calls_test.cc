@@ -560,5 +560,23 @@ TEST_F(Calls, ThePublicApiTellsWhatHappens) {
   EXPECT_EQ(IN_SLAB(nccl_slab_comm_counters)(nullptr, &counters), NCCL_SLAB_UNKNOWN_COMMUNICATOR);
 }
 
+TEST_F(Calls, PlansCanBeReadAndForced) {
+  const ncclComm_t comm = made();
+  nccl_slab_plan plan{};
+  plan.size = sizeof(plan);
+  ASSERT_EQ(IN_SLAB(nccl_slab_comm_plan)(comm, 4096, ncclBfloat16, &plan), NCCL_SLAB_OK);
+  EXPECT_STREQ(plan.plan, "plan of 4096");
+  EXPECT_STREQ(plan.key, "key");
+  EXPECT_EQ(IN_SLAB(nccl_slab_comm_force)(comm, "flat:channels=1"), NCCL_SLAB_OK);
+  EXPECT_EQ(IN_SLAB(nccl_slab_comm_force)(comm, nullptr), NCCL_SLAB_OK);
+  EXPECT_NE(engine().find("force flat:channels=1;force ;"), std::string::npos);
+  EXPECT_EQ(IN_SLAB(nccl_slab_comm_force)(comm, "no plan"), NCCL_SLAB_INVALID_ARGUMENT);
+  EXPECT_EQ(IN_SLAB(nccl_slab_comm_plan)(comm, 4096, ncclInt8, &plan), NCCL_SLAB_INVALID_ARGUMENT);
+  EXPECT_EQ(IN_SLAB(nccl_slab_comm_plan)(comm, 0, ncclBfloat16, &plan), NCCL_SLAB_INVALID_ARGUMENT);
+  EXPECT_EQ(IN_SLAB(nccl_slab_comm_plan)(comm, 4096, ncclBfloat16, nullptr), NCCL_SLAB_INVALID_ARGUMENT);
+  EXPECT_EQ(IN_SLAB(nccl_slab_comm_plan)(nullptr, 1, ncclBfloat16, &plan), NCCL_SLAB_UNKNOWN_COMMUNICATOR);
+  EXPECT_EQ(IN_SLAB(nccl_slab_comm_force)(nullptr, "flat"), NCCL_SLAB_UNKNOWN_COMMUNICATOR);
+}
+
 }  // namespace
 }  // namespace nccl_slab

@@ -174,6 +174,16 @@ void count_forward(comm::Communicator&, const Request&, Reason reason) {
   write_down(std::string("forward ") + reason_word(reason));
 }
 
+bool planned_words(const comm::Communicator& communicator, std::size_t bytes, ncclDataType_t,
+                   PlanWords* words) {
+  *words = {"key", "plan of " + std::to_string(bytes)};
+  return communicator.verdict() == Reason::none;
+}
+bool force_plan(const comm::Communicator&, const std::string& text) {
+  write_down("force " + text);
+  return text != "no plan";
+}
+
 }  // namespace call
 
 namespace abi {

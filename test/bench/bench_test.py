@@ -1,4 +1,4 @@
-"""`nccl-slab bench` as a user meets it: an installation, an emulated machine, both libraries, all outputs.
+"""`nccl-slab bench` and `nccl-slab tune` as a user meets them: an installation, an emulated machine, all outputs.
 
 Environment: TOOL, BENCH, PRELOAD, DROP_IN, CUDART, NCCL (built files), MACHINES (folder).
 """
@@ -13,7 +13,7 @@ import unittest
 LIMIT = 100  # seconds
 
 
-class Bench(unittest.TestCase):
+class Installed(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory(prefix="nccl-slab-bench-")
@@ -36,10 +36,15 @@ class Bench(unittest.TestCase):
         (cls.folder / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, cls.folder / place)
 
-    def bench(self, *words, command="bench", **variables):
+    def tool(self, command, *words, **variables):
         environment = {name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
         return subprocess.run([self.folder / "bin/nccl-slab", command, *map(str, words)], capture_output=True, text=True,
                               timeout=LIMIT, env={**environment, "TMPDIR": str(self.folder), **variables}, check=False)
+
+
+class Bench(Installed):
+    def bench(self, *words, **variables):
+        return self.tool("bench", *words, **variables)
 
     def report(self, *words, **variables):
         told = self.bench(*words, "--json", self.folder / "report.json", **variables)
@@ -70,9 +75,8 @@ class Bench(unittest.TestCase):
         self.assertEqual(text.count("| 1 KiB |"), 2)
 
     def test_under_our_own_launcher_plain_is_plain(self):
-        told = self.bench("--machine", "8-4+4", "--", self.folder / "bin/nccl-slab", "bench", "--ranks", "2", "--sizes", "1K",
-                          "--repeats", "1", "--mode", "graph", "--dtype", "bf16", "--json", self.folder / "nested.json",
-                          command="run")
+        told = self.tool("run", "--machine", "8-4+4", "--", self.folder / "bin/nccl-slab", "bench", "--ranks", "2", "--sizes",
+                         "1K", "--repeats", "1", "--mode", "graph", "--dtype", "bf16", "--json", self.folder / "nested.json")
         self.assertEqual(told.returncode, 0, told.stdout + told.stderr)
         runs = json.loads((self.folder / "nested.json").read_text())["runs"]
         self.assertEqual([run["served"] for run in runs], ["slab", "plain"])
@@ -97,6 +101,60 @@ class Bench(unittest.TestCase):
             self.assertTrue(told.stderr.startswith("nccl-slab bench: "), told.stderr)
         told = self.bench("--machine", "8-4+4", "--ranks", "2", "--sizes", "1K", "--json", "/no/such/folder")
         self.assertEqual(told.returncode, 1)
+
+
+class Tune(Installed):
+    QUICK = ("--repeats", "1", "--budget", "60")
+
+    def tune(self, *words, **variables):
+        return self.tool("tune", *words, *self.QUICK, **variables)
+
+    def entries(self, name):
+        lines = (self.folder / name).read_text().splitlines()
+        self.assertTrue(lines[0].startswith("# nccl-slab tuning table"))
+        return [line.split() for line in lines if not line.startswith("#")]
+
+    def test_a_table_is_written_and_grows(self):
+        table = ("--file", self.folder / "cache/table")
+        told = self.tune("--machine", "8-4+4", "--ranks", "2", "--sizes", "1K,4K", *table)
+        self.assertEqual((told.returncode, told.stdout), (0, f"{self.folder}/cache/table\n"), told.stderr)
+        self.assertIn("s left", told.stderr)
+        self.assertEqual([entry[5:7] for entry in self.entries("cache/table")], [["bf16", "1024"], ["bf16", "4096"]])
+        told = self.tune("--machine", "8-4+4", "--ranks", "3", "--sizes", "1K", "--transport", "host", *table)
+        self.assertEqual(told.returncode, 0, told.stderr)
+        self.assertEqual([entry[1:3] for entry in self.entries("cache/table")], [["2", "gpu"], ["2", "gpu"], ["3", "host"]])
+        self.assertEqual([path.name for path in (self.folder / "cache").iterdir()], ["table"])
+
+    def test_the_default_place_is_the_cache_folder(self):
+        told = self.tune("--machine", "8-4+4", "--ranks", "2", "--sizes", "1K", XDG_CACHE_HOME=str(self.folder / "xdg"))
+        self.assertEqual(told.returncode, 0, told.stderr)
+        self.assertEqual(len(self.entries("xdg/nccl-slab/tuning")), 1)
+
+    def test_ranks_of_a_launcher_meet(self):
+        script = ("for rank in 0 1 2; do RANK=$rank WORLD_SIZE=3 MASTER_PORT=29511 $0 tune --sizes 1K --repeats 1 --budget 30 "
+                  "--file $1 & done; wait")
+        told = self.tool("run", "--machine", "8-4+4", "--", "sh", "-c", script, self.folder / "bin/nccl-slab",
+                         self.folder / "launched")
+        self.assertEqual(told.stdout, f"{self.folder}/launched\n", told.stderr)
+        self.assertEqual([entry[1] for entry in self.entries("launched")], ["3"])
+        self.assertEqual(list(self.folder.glob("nccl-slab-tune-*")), [])
+
+    def test_refusals(self):
+        broken = self.folder / "broken"
+        broken.write_text("my diary\n")
+        for words in (("--file", broken), ("--file", "/dev/null/table")):
+            told = self.tune("--machine", "8-4+4", "--ranks", "2", "--sizes", "1K", *words)
+            self.assertEqual(told.returncode, 1, words)
+            self.assertTrue(told.stderr.startswith("nccl-slab tune: "), told.stderr)
+        self.assertEqual(broken.read_text(), "my diary\n")
+        self.assertEqual(self.tune("--tables").returncode, 2)
+
+    def test_ranks_that_nccl_serves_are_not_tuned(self):
+        told = self.tune("--machine", "8-4+4", "--ranks", "2", "--sizes", "1K", "--file", self.folder / "none",
+                         NCCL_P2P_DISABLE="1", NCCL_SHM_DISABLE="1")
+        self.assertEqual(told.returncode, 1, told.stderr)
+        self.assertIn("NCCL serves these ranks", told.stderr)
+        self.assertFalse((self.folder / "none").exists())
 
 
 if __name__ == "__main__":

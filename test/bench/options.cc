@@ -15,18 +15,29 @@ constexpr char kUsage[] =
     "usage: reduce_scatter_bench [--ranks N] [--devices K] [--sizes BYTES,BYTES,...]\n"
     "  [--dtype bf16|fp16|fp32] [--graph | --eager] [--in-place] [--series TYPE/graph|eager/out|in,...]\n"
     "  [--repeats N] [--repeat-ms MS] [--budget SECONDS] [--limit SECONDS] [--label TEXT] [--link] [--rows]\n"
+    "  [--tune] [--rank R --board FILE]\n"
     "Sizes are bytes of one rank's output and take the suffixes K and M. Times ncclReduceScatter of\n"
     "whatever libnccl.so.2 is loaded, with one process per rank; `nccl-slab bench` compares with it.\n";
 
-constexpr option kOptions[] = {
-    {"ranks", required_argument, nullptr, 'n'},   {"devices", required_argument, nullptr, 'g'},
-    {"dtype", required_argument, nullptr, 'd'},   {"sizes", required_argument, nullptr, 's'},
-    {"series", required_argument, nullptr, 'S'},  {"graph", no_argument, nullptr, 'G'},
-    {"eager", no_argument, nullptr, 'E'},         {"in-place", no_argument, nullptr, 'i'},
-    {"repeats", required_argument, nullptr, 'r'}, {"repeat-ms", required_argument, nullptr, 'm'},
-    {"budget", required_argument, nullptr, 'b'},  {"limit", required_argument, nullptr, 't'},
-    {"label", required_argument, nullptr, 'l'},   {"link", no_argument, nullptr, 'L'},
-    {"rows", no_argument, nullptr, 'R'},          {nullptr, 0, nullptr, 0}};
+constexpr option kOptions[] = {{"ranks", required_argument, nullptr, 'n'},
+                               {"rank", required_argument, nullptr, 'k'},
+                               {"board", required_argument, nullptr, 'B'},
+                               {"devices", required_argument, nullptr, 'g'},
+                               {"dtype", required_argument, nullptr, 'd'},
+                               {"sizes", required_argument, nullptr, 's'},
+                               {"series", required_argument, nullptr, 'S'},
+                               {"graph", no_argument, nullptr, 'G'},
+                               {"eager", no_argument, nullptr, 'E'},
+                               {"in-place", no_argument, nullptr, 'i'},
+                               {"repeats", required_argument, nullptr, 'r'},
+                               {"repeat-ms", required_argument, nullptr, 'm'},
+                               {"budget", required_argument, nullptr, 'b'},
+                               {"limit", required_argument, nullptr, 't'},
+                               {"label", required_argument, nullptr, 'l'},
+                               {"link", no_argument, nullptr, 'L'},
+                               {"tune", no_argument, nullptr, 'T'},
+                               {"rows", no_argument, nullptr, 'R'},
+                               {nullptr, 0, nullptr, 0}};
 
 bool parse_sizes(const char* text, std::vector<std::size_t>* sizes) {
   sizes->clear();
@@ -63,10 +74,10 @@ bool apply_to_series(int letter, const char* value, Series* series) {
 bool apply_to_length(int letter, const char* value, Options* options) {
   switch (letter) {
     case 'r':
-      options->repeats = std::atoi(value);
+      options->effort.repeats = std::atoi(value);
       return true;
     case 'm':
-      options->repeat_ms = std::atof(value);
+      options->effort.repeat_ms = std::atof(value);
       return true;
     case 'b':
       options->budget_s = std::atof(value);
@@ -84,6 +95,12 @@ bool apply(int letter, const char* value, Options* options) {
     case 'n':
       options->ranks = std::atoi(value);
       return true;
+    case 'k':
+      options->rank = std::atoi(value);
+      return true;
+    case 'B':
+      options->board = value;
+      return true;
     case 'g':
       options->devices = std::atoi(value);
       return true;
@@ -96,6 +113,8 @@ bool apply(int letter, const char* value, Options* options) {
       return true;
     case 'L':
       return options->link = true;
+    case 'T':
+      return options->tune = true;
     case 'R':
       return options->plain_rows = true;
     default:
@@ -113,8 +132,10 @@ bool whole_elements(const Options& options) {
 }
 
 bool sensible(const Options& options) {
-  return options.ranks >= 1 && options.ranks <= kMaxRanks && options.devices >= 0 && options.repeats >= 1 &&
-         options.repeat_ms > 0 && options.limit_s > 0 && whole_elements(options);
+  return options.ranks >= 1 && options.ranks <= kMaxRanks && options.rank < options.ranks &&
+         (options.rank < 0 || !options.board.empty()) && options.devices >= 0 &&
+         options.effort.repeats >= 1 && options.effort.repeat_ms > 0 && options.limit_s > 0 &&
+         whole_elements(options);
 }
 
 }  // namespace

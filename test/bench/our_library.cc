@@ -31,4 +31,17 @@ unsigned long long slab_calls(ncclComm_t communicator) {
   return ask != nullptr && ask(communicator, &counters) == NCCL_SLAB_OK ? counters.slab_calls : 0;
 }
 
+Planned planned(ncclComm_t communicator, std::size_t bytes, ncclDataType_t type) {
+  auto* ask = find<decltype(nccl_slab_comm_plan)>("nccl_slab_comm_plan");
+  nccl_slab_plan plan{};
+  plan.size = sizeof plan;
+  if (ask == nullptr || ask(communicator, bytes, type, &plan) != NCCL_SLAB_OK) return {};
+  return {plan.key, plan.plan};
+}
+
+bool force(ncclComm_t communicator, const std::string& plan) {
+  auto* ask = find<decltype(nccl_slab_comm_force)>("nccl_slab_comm_force");
+  return ask != nullptr && ask(communicator, plan.empty() ? nullptr : plan.c_str()) == NCCL_SLAB_OK;
+}
+
 }  // namespace nccl_slab::bench

@@ -4,6 +4,7 @@
 
 #include <nccl.h>
 
+#include <cstddef>
 #include <string>
 
 namespace nccl_slab::bench {
@@ -13,5 +14,14 @@ std::string served_by(ncclComm_t communicator);
 
 // Reduce-scatters that the slab has taken so far; 0 without our library.
 unsigned long long slab_calls(ncclComm_t communicator);
+
+// The circumstances of a tuning table, and the plan of a call of so many bytes; empty without our library.
+struct Planned {
+  std::string key, plan;
+};
+Planned planned(ncclComm_t communicator, std::size_t bytes, ncclDataType_t type);
+
+// Forces a plan, "" for none. False: the library does not take it.
+bool force(ncclComm_t communicator, const std::string& plan);
 
 }  // namespace nccl_slab::bench

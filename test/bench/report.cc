@@ -34,7 +34,8 @@ void print_link(const Options& options, double gbps) {
 
 void print_series(const Options& options, const Series& series) {
   if (options.plain_rows) return;
-  std::printf("# %s %s, %d repeats\n", options.label.c_str(), name_of(series).c_str(), options.repeats);
+  std::printf("# %s %s, %d repeats\n", options.label.c_str(), name_of(series).c_str(),
+              options.effort.repeats);
   std::printf("%12s %11s %11s %11s %10s %8s %6s\n", "shard bytes", "median us", "min us", "max us",
               "bus GB/s", "wrong", "by");
 }
@@ -56,6 +57,23 @@ void print_left(const Options& options, const Series& series, std::size_t bytes)
     std::printf("left %s %zu\n", name_of(series).c_str(), bytes);
   else
     std::printf("%12zu not measured, no time left\n", bytes);
+  std::fflush(stdout);
+}
+
+void print_choice(const Options& options, const Series& series, const Choice& choice) {
+  const char* format = options.plain_rows
+                           ? "choice %s %zu %s %.3f %s %.3f %d %s\n"
+                           : "%s %12zu: %s %.2f us (untuned: %s %.2f us), of %d candidates, for %s\n";
+  std::printf(format, name_of(series).c_str(), choice.bytes, choice.plan.c_str(), choice.us,
+              choice.usual_plan.c_str(), choice.usual_us, choice.candidates, choice.key.c_str());
+  std::fflush(stdout);
+}
+
+void print_wrong(const Options& options, const Series& series, std::size_t bytes, const std::string& plan,
+                 std::size_t wrong) {
+  const char* format =
+      options.plain_rows ? "wrong %s %zu %s %zu\n" : "%s %12zu: %s is WRONG in %zu elements\n";
+  std::printf(format, name_of(series).c_str(), bytes, plan.c_str(), wrong);
   std::fflush(stdout);
 }
 

@@ -17,4 +17,20 @@ void print_row(const Options& options, const Series& series, const Row& row);
 // left SERIES BYTES: not measured, for lack of time
 void print_left(const Options& options, const Series& series, std::size_t bytes);
 
+// What the search has chosen for one size.
+struct Choice {
+  std::string key;  // of a tuning table
+  std::size_t bytes;
+  std::string plan;
+  double us;
+  std::string usual_plan;
+  double usual_us;
+  int candidates;  // that were timed
+};
+// choice SERIES BYTES PLAN US USUAL-PLAN USUAL-US CANDIDATES KEY
+void print_choice(const Options& options, const Series& series, const Choice& choice);
+// wrong SERIES BYTES PLAN ELEMENTS
+void print_wrong(const Options& options, const Series& series, std::size_t bytes, const std::string& plan,
+                 std::size_t wrong);
+
 }  // namespace nccl_slab::bench

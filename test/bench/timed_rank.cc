@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <vector>
 
 #include "checked.h"
@@ -40,7 +41,10 @@ void TimedRank::open_device() {
   BENCH_CHECKED(cudaGetDeviceCount(&present));
   devices_ = options_.devices > 0 ? std::min(options_.devices, present) : present;
   BENCH_CHECKED(cudaSetDevice(rank_ % devices_));
-  if (options_.ranks > devices_) allow_shared_gpus(rank_, options_.ranks);
+  char address[32] = "";
+  BENCH_CHECKED(cudaDeviceGetPCIBusId(address, sizeof address, rank_ % devices_));
+  const double gpu = static_cast<double>(std::hash<std::string>()(address) >> 12);
+  if (!board_->all_different(rank_, gpu)) allow_shared_gpus(rank_, options_.ranks);
 }
 
 TimedRank::~TimedRank() {
@@ -67,22 +71,30 @@ int TimedRank::calls_per_graph(std::size_t bytes) const {
   return bytes <= kManyCallsUpTo ? kManyCalls : bytes <= kFewCallsUpTo ? kFewCalls : 1;
 }
 
-Row TimedRank::measure(const Series& series, std::size_t bytes) {
+void TimedRank::prepare(const Series& series, std::size_t bytes) {
   series_ = series;
   count_ = bytes / series.element.bytes;
   output_ = series.in_place ? input_ + static_cast<std::size_t>(rank_) * bytes : separate_output_;
   calls_per_launch_ = series.graph ? calls_per_graph(bytes) : 1;
+}
 
+std::size_t TimedRank::check(const Series& series, std::size_t bytes) {
+  prepare(series, bytes);
+  return wrong_after_one_launch();
+}
+
+Row TimedRank::measure(const Series& series, std::size_t bytes, const Effort& effort) {
+  prepare(series, bytes);
   Row row{.bytes = bytes};
   const auto before = slab_calls(communicator_);
   row.wrong = wrong_after_one_launch();
   row.by_slab = slab_calls(communicator_) > before;
   if (series.graph) record_graph();
   launch();
-  const int launches = launches_per_repeat();
+  const int launches = launches_per_repeat(effort.repeat_ms);
   row.calls = launches * calls_per_launch_;
   std::vector<double> times;
-  for (int i = 0; i < options_.repeats; ++i) times.push_back(repeat_us(launches));
+  for (int i = 0; i < effort.repeats; ++i) times.push_back(repeat_us(launches));
   std::sort(times.begin(), times.end());
   row.median_us = times[times.size() / 2];
   row.min_us = times.front();
@@ -172,8 +184,8 @@ double TimedRank::repeat_us(int launches) {
   return board_->largest(rank_, static_cast<double>(ms) * 1e3 / launches / calls_per_launch_);
 }
 
-int TimedRank::launches_per_repeat() {
-  const double wanted_us = options_.repeat_ms * 1e3;
+int TimedRank::launches_per_repeat(double repeat_ms) {
+  const double wanted_us = repeat_ms * 1e3;
   double launch_us = repeat_us(1) * calls_per_launch_;
   if (launch_us * kWarmUps < wanted_us) launch_us = repeat_us(kWarmUps) * calls_per_launch_;
   return static_cast<int>(std::clamp(std::ceil(wanted_us / std::max(launch_us, 1e-3)), 1.0, 2000.0));

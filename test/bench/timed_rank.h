@@ -32,15 +32,19 @@ class TimedRank {
   TimedRank(const TimedRank&) = delete;
   TimedRank& operator=(const TimedRank&) = delete;
 
-  Row measure(const Series& series, std::size_t bytes);
+  Row measure(const Series& series, std::size_t bytes, const Effort& effort);
+  // Elements that one call got wrong, on the worst rank.
+  std::size_t check(const Series& series, std::size_t bytes);
 
   // Of the link to host memory, measured by rank 0 while the others wait; 0 on these.
   double measure_link();
   int devices() const { return devices_; }
+  ncclComm_t communicator() const { return communicator_; }
   std::string served() const;
 
  private:
   void open_device();
+  void prepare(const Series& series, std::size_t bytes);
   int calls_per_graph(std::size_t bytes) const;
   void fill_input(std::uint32_t seed);
   void poison_output();
@@ -49,7 +53,7 @@ class TimedRank {
   void record_graph();
   void launch();
   double repeat_us(int launches);
-  int launches_per_repeat();
+  int launches_per_repeat(double repeat_ms);
 
   const Options& options_;
   RankBoard* board_;
