@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import pathlib
+import pickle
 import sys
 
 from exchange import broadcast
@@ -34,8 +35,9 @@ def reduce_scatter(communicator, rank: int, ranks: int, count: int) -> dict:
 def main() -> None:
     folder, rank, ranks = sys.argv[1], int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     cupy.cuda.Device(rank % int(os.environ.get("GPU_TEST_DEVICES", "1"))).use()
-    payload = json.dumps(nccl.get_unique_id()).encode() if rank == 0 else None
-    unique_id = tuple(json.loads(broadcast(folder, "id", payload)))
+    # CuPy's identifier is bytes or a tuple of numbers, by its version.
+    payload = pickle.dumps(nccl.get_unique_id()) if rank == 0 else None
+    unique_id = pickle.loads(broadcast(folder, "id", payload))
     communicator = nccl.NcclCommunicator(ranks, unique_id, rank)
     cases = [reduce_scatter(communicator, rank, ranks, count) for count in COUNTS]
     communicator.destroy()
