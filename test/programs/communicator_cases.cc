@@ -167,7 +167,7 @@ bool is_within(const Holdings& now, const Holdings& before) {
 // away. Ranks that are processes on devices of their own only: else they would count each other's.
 void many_splits(Suite& suite) {
   const bool counts = !suite.options.team.threads && !suite.options.team.same_device;
-  const int turns = std::clamp(suite.options.repeat, 60, 500);
+  const int turns = counts ? std::clamp(suite.options.repeat, 60, 500) : 10;
   for (int turn = 0; turn < 5; ++turn) split_and_destroy(suite, turn);
   const Holdings before = holdings();
   for (int turn = 0; turn < turns; ++turn) split_and_destroy(suite, turn);
