@@ -73,7 +73,7 @@ def wrong_calls(places: Places, environment: Environment) -> list[Step]:
     for name, more, variables in (
         ("", [], {}),
         (" checked", [], {"NCCL_CHECK_POINTERS": "1"}),
-        (" pauses", ["--pauses"], {}),
+        (" rare", ["--rare"], {}),
     ):
         command = [str(program), "--ranks", "2", "--limit", "50", *options, *more]
         given, label = plain | variables, f"programs/wrong_calls{name}"

@@ -1,4 +1,5 @@
 // Cases: non-blocking communicators, and how communicators end.
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -113,13 +114,87 @@ void abort_waiting(Suite& suite) {
   checked_reduce_scatter(suite, "after an abort", type_named("bf16"), 1001, suite.comm, suite.stream);
 }
 
+// A communicator on which a call waits for rank 0, which does not come.
+ncclComm_t waiting_for_rank_0(Suite& suite, Exchange& exchange) {
+  ncclComm_t comm;
+  REQUIRE(ncclCommSplit(suite.comm, 0, suite.rank(), &comm, nullptr));
+  checked_reduce_scatter(suite, "before it", type_named("bf16"), 1001, comm, suite.stream);
+  exchange.fill(suite.options.seed);
+  if (suite.rank() != 0) exchange.reduce_scatter(comm, suite.stream);
+  suite.member.board->barrier();
+  return comm;
+}
+
+// A reduce-scatter of all ranks but the first, on a communicator of theirs.
+void check_rest(Suite& suite, const std::string& where, ncclComm_t rest) {
+  const NumberType& type = type_named("bf16");
+  constexpr size_t kCount = 803;
+  const auto ranks = static_cast<size_t>(suite.ranks()) - 1, rank = static_cast<size_t>(suite.rank()) - 1;
+  Exchange exchange(suite, {&type, kCount * ranks, kCount});
+  exchange.fill(suite.options.seed);
+  exchange.reduce_scatter(rest, suite.stream);
+  REQUIRE(cudaStreamSynchronize(suite.stream));
+  exchange.check(where, [&](size_t i) {
+    double sum = 0;
+    for (int member = 1; member < suite.ranks(); ++member) sum += exchange.sent_by(member, rank * kCount + i);
+    return sum;
+  });
+}
+
+#if NCCL_VERSION_CODE >= 22700
+ncclComm_t without_rank_0(Suite& suite, ncclComm_t parent, int flags) {
+  int first = 0;
+  ncclComm_t rest = nullptr;
+  if (suite.rank() != 0) REQUIRE(ncclCommShrink(parent, &first, 1, &rest, nullptr, flags));
+  return rest;
+}
+
+// Shrink with abort makes what waits for the rank that is left out end, and the others go on.
+void shrink_waiting(Suite& suite) {
+  if (suite.ranks() < 3) return;
+  Exchange stuck(suite, Exchange::reduce_scatter_shape(suite, type_named("bf16"), 300007));
+  ncclComm_t comm = waiting_for_rank_0(suite, stuck);
+  ncclComm_t rest = without_rank_0(suite, comm, NCCL_SHRINK_ABORT);
+  REQUIRE(cudaStreamSynchronize(suite.stream));
+  if (rest != nullptr) check_rest(suite, "after a shrink with abort", rest);
+  suite.member.board->barrier();
+  if (rest != nullptr) REQUIRE(ncclCommDestroy(rest));
+  REQUIRE(ncclCommAbort(comm));
+  suite.member.board->barrier();
+}
+
+// So does revoke, on every rank; the communicator then only has children.
+void revoke_waiting(Suite& suite) {
+  using Revoke = ncclResult_t(ncclComm_t, int);
+  auto* revoke = reinterpret_cast<Revoke*>(::dlsym(RTLD_DEFAULT, "ncclCommRevoke"));
+  int version = 0;
+  REQUIRE(ncclGetVersion(&version));
+  if (suite.ranks() < 3 || revoke == nullptr || version < 22807) return;
+  Exchange stuck(suite, Exchange::reduce_scatter_shape(suite, type_named("bf16"), 300007));
+  ncclComm_t comm = waiting_for_rank_0(suite, stuck);
+  REQUIRE(revoke(comm, 0));
+  REQUIRE(cudaStreamSynchronize(suite.stream));
+  ncclComm_t rest = without_rank_0(suite, comm, NCCL_SHRINK_DEFAULT);
+  if (rest != nullptr) check_rest(suite, "after a revoke", rest);
+  suite.member.board->barrier();
+  if (rest != nullptr) REQUIRE(ncclCommDestroy(rest));
+  REQUIRE(ncclCommDestroy(comm));
+  suite.member.board->barrier();
+}
+#endif
+
 }  // namespace
 
 std::vector<Case> lifetime_cases() {
-  return {{"non_blocking", non_blocking},
-          {"finalize", finalize},
-          {"destroy_behind_replay", destroy_behind_replay},
-          {"abort_waiting", abort_waiting}};
+  return {
+    {"non_blocking", non_blocking}, {"finalize", finalize}, {"destroy_behind_replay", destroy_behind_replay},
+#if NCCL_VERSION_CODE >= 22700
+        {"shrink_waiting", shrink_waiting}, {"revoke_waiting", revoke_waiting},
+#endif
+    {
+      "abort_waiting", abort_waiting
+    }
+  };
 }
 
 }  // namespace programs

@@ -2,10 +2,10 @@
 // prints what each call returned, rank by rank. It judges nothing but that right calls in between stay right:
 // a test runs it with and without a library in front of NCCL, and the lines must be the same.
 //
-//   wrong_calls [--ranks N] [--threads] [--same-device] [--destroyed] [--pauses] [--limit SECONDS]
+//   wrong_calls [--ranks N] [--threads] [--same-device] [--destroyed] [--rare] [--limit SECONDS]
 //
-// --destroyed also uses communicators after their end, which NCCL itself may not survive; --pauses suspends
-// and resumes one. With NCCL_CHECK_POINTERS=1 wrong buffers are tried too. Lines: `RANK ROW: RESULT ...`.
+// --destroyed also uses communicators after their end, which NCCL itself may not survive; --rare suspends
+// and resumes one, and makes children of a revoked one. With NCCL_CHECK_POINTERS=1 wrong buffers are tried too. Lines: `RANK ROW: RESULT ...`.
 #include "wrong_calls.h"
 
 #include <dlfcn.h>
@@ -100,11 +100,11 @@ void print_lines(const std::string& text) {
   }
 }
 
-bool run_rank(const Member& member, bool destroyed_too, bool pauses_too) {
+bool run_rank(const Member& member, bool destroyed_too, bool rare_too) {
   const size_t shard = kWrongCallsCount * sizeof(float);
   DeviceBuffer send(shard * static_cast<size_t>(member.ranks)), receive(shard);
-  Caller caller{member,        nullptr,    nullptr, send, receive, 0, is_set("NCCL_CHECK_POINTERS"),
-                destroyed_too, pauses_too, {}};
+  Caller caller{member,        nullptr,  nullptr, send, receive, 0, is_set("NCCL_CHECK_POINTERS"),
+                destroyed_too, rare_too, {}};
   REQUIRE(ncclGetVersion(&caller.version));
   REQUIRE(cudaStreamCreateWithFlags(&caller.stream, cudaStreamNonBlocking));
   REQUIRE(
@@ -121,15 +121,15 @@ bool run_rank(const Member& member, bool destroyed_too, bool pauses_too) {
 
 int run(int argc, char** argv) {
   const Arguments arguments(argc, argv, {"--ranks", "--limit"},
-                            {"--threads", "--same-device", "--destroyed", "--pauses"});
+                            {"--threads", "--same-device", "--destroyed", "--rare"});
   TeamOptions team;
   team.ranks = static_cast<int>(arguments.number("--ranks", 2));
   team.limit_s = static_cast<int>(arguments.number("--limit", 60));
   team.threads = arguments.has("--threads");
   team.same_device = arguments.has("--same-device");
-  const bool destroyed_too = arguments.has("--destroyed"), pauses_too = arguments.has("--pauses");
+  const bool destroyed_too = arguments.has("--destroyed"), rare_too = arguments.has("--rare");
   const bool good =
-      run_team(team, [&](const Member& member) { return run_rank(member, destroyed_too, pauses_too); });
+      run_team(team, [&](const Member& member) { return run_rank(member, destroyed_too, rare_too); });
   std::printf("wrong_calls: %s\n", good ? "OK" : "FAILED");
   return good ? 0 : 1;
 }

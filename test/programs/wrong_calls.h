@@ -22,7 +22,7 @@ struct Caller {
   int version;          // of the NCCL of this process
   bool checks_buffers;  // NCCL_CHECK_POINTERS=1: then wrong buffers are refused, else they end the process
   bool destroyed_too;   // also calls on destroyed communicators
-  bool pauses_too;      // also suspend and resume
+  bool rare_too;        // also suspend and resume, and children of revoked communicators
   std::string transcript;
 
   // One line: what the calls of a row returned, in order.

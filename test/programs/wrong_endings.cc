@@ -52,6 +52,12 @@ void revoked(Caller& caller) {
   caller.note("reduce-scatter after revoke",
               {caller.reduce_scatter(comm), caller.reduce_scatter(comm, 0, kNoType)});
   caller.note("end after revoke", {revoke(comm, 0), ncclCommFinalize(comm)});
+  if (caller.rare_too) {
+    ncclComm_t child = nullptr;
+    caller.note("child of a revoked one", {ncclCommSplit(comm, 0, caller.member.rank, &child, nullptr)});
+    caller.note("in step on a child of a revoked one", {caller.in_step(child)});
+    caller.note("destroy of the child", {caller.end(child)});
+  }
   caller.note("destroy after revoke", {caller.end(comm)});
 }
 
@@ -59,7 +65,7 @@ void revoked(Caller& caller) {
 void paused(Caller& caller) {
   auto* suspend = newer<Suspend>(caller, "ncclCommSuspend", 22907);
   auto* resume = newer<Resume>(caller, "ncclCommResume", 22907);
-  if (!caller.pauses_too || suspend == nullptr || resume == nullptr) return;
+  if (!caller.rare_too || suspend == nullptr || resume == nullptr) return;
   ncclComm_t comm = caller.child();
   caller.note("in step before suspend", {caller.in_step(comm)});
   if (caller.is_first()) caller.note("suspend of no resource", {suspend(comm, 0)});

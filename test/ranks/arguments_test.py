@@ -44,7 +44,7 @@ def unserved(job, ranks):
 
 def wrong_calls(report):
     for name, (ranks, arguments, variables, ways) in WAYS.items():
-        command = (WRONG, "--ranks", ranks, "--destroyed", "--pauses", *arguments)
+        command = (WRONG, "--ranks", ranks, "--destroyed", "--rare", *arguments)
         plain = Job(*command, variables={**variables, "LD_PRELOAD": ""})
         ours = Job(*command, variables={**variables, **ways})
         report.check(f"the same answers, {name}", plain.problems() + ours.problems() + different(plain, ours))

@@ -51,14 +51,14 @@ def check_cases(report, job):
 
 
 def unserved(job, ranks):
-    """Communicators of one rank are NCCL's; of all others only what NCCL alone can do. For abort_waiting rank 0 stays away."""
+    """Communicators of one rank are NCCL's; of all others only what NCCL alone can do. For some cases rank 0 stays away."""
     problems = []
     for each in job.statistics:
         allowed = FOR_NCCL | {"one_rank"} if each["nranks"] == 1 else FOR_NCCL
         for reason in set(each["forward"]) - allowed:
             problems.append(f"rank {each['rank']} of {each['nranks']}: {each['forward'][reason]['calls']} calls went to NCCL: {reason}")
     calls = job.slab_calls(ranks)
-    calls[0] += "case abort_waiting" in job.stdout
+    calls[0] += sum(f"case {name}_waiting" in job.stdout for name in ("abort", "shrink", "revoke") if ranks > 2 or name == "abort")
     if min(calls) < 10 or min(calls) != max(calls):
         problems.append(f"calls that the slab took, by rank: {calls}")
     return problems
