@@ -147,9 +147,11 @@ class CudaBlock {
     ptx::store_mailbox(to + 2, {{(pack.word[1] & 0xffffffffu) | high, (pack.word[1] >> 32) | high}});
   }
 
-  // All sources are polled together, so that their latencies overlap.
+  // All sources are polled together, so that their latencies overlap. Every element of `data` is written, whatever
+  // the rank: the compiler then keeps it in registers.
   template <int kRanks, typename Mailbox>
-  __device__ __forceinline__ bool poll_small(int rank, Mailbox mailbox, std::uint32_t flag, Pack* data) {
+  __device__ __forceinline__ bool poll_small(int rank, const Pack& own, Mailbox mailbox, std::uint32_t flag,
+                                             Pack* data) {
     Pack low[kRanks], high[kRanks];
     const auto poll = [&] {
 #pragma unroll
@@ -168,7 +170,7 @@ class CudaBlock {
     if (!wait_for(poll, (rank + 1) % kRanks)) return false;
 #pragma unroll
     for (int source = 0; source < kRanks; ++source)
-      if (source != rank) data[source] = {{data_of(low[source]), data_of(high[source])}};
+      data[source] = source == rank ? own : Pack{{data_of(low[source]), data_of(high[source])}};
     return true;
   }
 
@@ -181,6 +183,19 @@ class CudaBlock {
   }
 
  private:
+  // A summand with its factor as the accumulator has it: half the registers for 16-bit types.
+  template <typename Element>
+  struct Source {
+    __device__ __forceinline__ Source() {}
+    __device__ __forceinline__ explicit Source(const Summand& summand)
+        : data(summand.data),
+          mailbox(summand.mailbox),
+          factor(static_cast<typename Element::Accumulator>(summand.factor)) {}
+    const char* data;
+    bool mailbox;
+    typename Element::Accumulator factor;
+  };
+
   static constexpr int kUnroll = 4;
   // Polls between looks at the abort word, which lies behind PCIe, and at the clock.
   static constexpr std::uint32_t kPollsPerLook = 256;
@@ -265,35 +280,36 @@ class CudaBlock {
   __device__ __forceinline__ void reduce_count(char* to, bool mailbox, SummandOf summand_of,
                                                std::uint64_t bytes) {
     constexpr int kAtOnce = kCount >= 8 ? 1 : 8 / kCount;
-    Summand summands[kCount];
+    Source<Element> sources[kCount];
 #pragma unroll
-    for (int k = 0; k < kCount; ++k) summands[k] = summand_of(k);
+    for (int k = 0; k < kCount; ++k) sources[k] = Source<Element>(summand_of(k));
     const auto whole = static_cast<std::uint32_t>(bytes / kPackBytes);
     std::uint32_t i = thread_;
     for (; i + (kAtOnce - 1) * threads_ < whole; i += kAtOnce * threads_)
-      reduce_packs<Element, kScaled, kCount, kAtOnce>(to, mailbox, summands, i, kPackBytes);
+      reduce_packs<Element, kScaled, kCount, kAtOnce>(to, mailbox, sources, i, kPackBytes);
     for (; i < whole; i += threads_)
-      reduce_packs<Element, kScaled, kCount, 1>(to, mailbox, summands, i, kPackBytes);
+      reduce_packs<Element, kScaled, kCount, 1>(to, mailbox, sources, i, kPackBytes);
     const std::uint32_t tail = bytes % kPackBytes;
-    if (tail != 0 && leader()) reduce_packs<Element, kScaled, kCount, 1>(to, mailbox, summands, whole, tail);
+    if (tail != 0 && leader()) reduce_packs<Element, kScaled, kCount, 1>(to, mailbox, sources, whole, tail);
   }
 
   // Packs first, first + threads, ... of `length` bytes each.
   template <typename Element, bool kScaled, int kCount, int kAtOnce>
-  __device__ __forceinline__ void reduce_packs(char* to, bool mailbox, const Summand (&summands)[kCount],
-                                               std::uint32_t first, std::uint32_t length) {
+  __device__ __forceinline__ void reduce_packs(char* to, bool mailbox,
+                                               const Source<Element> (&sources)[kCount], std::uint32_t first,
+                                               std::uint32_t length) {
     Pack data[kAtOnce][kCount];
 #pragma unroll
     for (int u = 0; u < kAtOnce; ++u) {
 #pragma unroll
       for (int k = 0; k < kCount; ++k) {
-        const char* from = summands[k].data + static_cast<std::uint64_t>(first + u * threads_) * kPackBytes;
-        data[u][k] = summands[k].mailbox ? ptx::load_mailbox(from) : load_own(from, length);
+        const char* from = sources[k].data + static_cast<std::uint64_t>(first + u * threads_) * kPackBytes;
+        data[u][k] = sources[k].mailbox ? ptx::load_mailbox(from) : load_own(from, length);
       }
     }
 #pragma unroll
     for (int u = 0; u < kAtOnce; ++u) {
-      const Pack sum = sum_packs<Element, kScaled, kCount>(data[u], summands);
+      const Pack sum = sum_packs<Element, kScaled, kCount>(data[u], sources);
       char* out = to + static_cast<std::uint64_t>(first + u * threads_) * kPackBytes;
       if (mailbox)
         ptx::store_mailbox(out, sum);
@@ -304,7 +320,7 @@ class CudaBlock {
 
   template <typename Element, bool kScaled, int kCount>
   static __device__ __forceinline__ Pack sum_packs(const Pack (&data)[kCount],
-                                                   const Summand (&summands)[kCount]) {
+                                                   const Source<Element> (&sources)[kCount]) {
     using View = PackView<Element>;
     using Accumulator = typename Element::Accumulator;
     Pack result{};
@@ -314,7 +330,7 @@ class CudaBlock {
 #pragma unroll
       for (int k = 0; k < kCount; ++k) {
         Accumulator value = Element::widen(View::get(data[k], e));
-        if (kScaled) value *= static_cast<Accumulator>(summands[k].factor);
+        if (kScaled) value *= sources[k].factor;
         sum = k == 0 ? value : sum + value;
       }
       View::set(&result, e, Element::narrow(sum));

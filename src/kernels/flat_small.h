@@ -74,11 +74,8 @@ class FlatSmall {
     const auto mailbox = [&](int source) {
       return words(a_.inbound[source], flag_ & 1, rank_, source) + pack * 4;
     };
-    if (!block_.template poll_small<kRanks>(rank_, mailbox, flag_, data)) return false;
-    const Pack own = contribution(rank_, pack);
-    NCCL_SLAB_UNROLL
-    for (int source = 0; source < kRanks; ++source)
-      if (source == rank_) data[source] = own;
+    if (!block_.template poll_small<kRanks>(rank_, contribution(rank_, pack), mailbox, flag_, data))
+      return false;
     typename Element::Accumulator sum[View::kElements];
     NCCL_SLAB_UNROLL
     for (int source = 0; source < kRanks; ++source) {

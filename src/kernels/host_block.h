@@ -113,7 +113,8 @@ class HostBlock {
     for (int half = 0; half < 4; ++half) host_memory.store_word(to + half, small_word(pack, half, flag));
   }
   template <int kRanks, typename Mailbox>
-  bool poll_small(int rank, Mailbox mailbox, std::uint32_t flag, Pack* data) {
+  bool poll_small(int rank, const Pack& own, Mailbox mailbox, std::uint32_t flag, Pack* data) {
+    data[rank] = own;
     for (int source = 0; source < kRanks; ++source)
       if (source != rank && !poll_pack(mailbox(source), flag, data + source, source)) return false;
     return true;
