@@ -41,7 +41,7 @@ class Bench {
     for (const std::string& transport : options_.transports)
       for (const int ranks : options_.ranks) {
         measure(true, transport, ranks);
-        if (!options_.without_nccl) measure(false, transport, ranks);
+        if (!options_.without_nccl) measure_nccl(transport, ranks);
         if (!options_.tables) std::printf("%s", bench_text(report_, transport, ranks).c_str());
         std::fflush(stdout);
       }
@@ -75,6 +75,17 @@ class Bench {
                                       std::to_string(static_cast<int>(share + kGrace))};
     if (ours && !NCCL_SLAB_IS_EMULATED && report_.runs.empty()) words.emplace_back("--link");
     return words;
+  }
+
+  // NCCL_P2P_DISABLE does not reach ranks that share a GPU: they would show GPU memory beside our host memory.
+  void measure_nccl(const std::string& transport, int ranks) {
+    if (transport != "host" || NCCL_SLAB_IS_EMULATED || ranks <= options_.devices)
+      return measure(false, transport, ranks);
+    std::fprintf(stderr,
+                 "nccl-slab bench: NCCL is left out, mailboxes: host, %d ranks: it keeps ranks that share a "
+                 "GPU in GPU memory\n",
+                 ranks);
+    --left_;
   }
 
   void measure(bool ours, const std::string& transport, int ranks) {
