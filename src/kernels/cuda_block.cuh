@@ -61,7 +61,7 @@ class CudaBlock {
       for (int k = 0; k < copies; ++k) copy_out(copy_of(k).to, copy_of(k).from, bytes);
       return;
     }
-    for (std::uint32_t i = thread_; i < copies * packs; i += kUnroll * threads_)
+    for (std::uint32_t i = thread_; i < copies * packs; i += kTogether * threads_)
       copy_together(copy_of, packs, i, copies * packs);
   }
 
@@ -196,7 +196,7 @@ class CudaBlock {
     typename Element::Accumulator factor;
   };
 
-  static constexpr int kUnroll = 4;
+  static constexpr int kUnroll = 4, kTogether = 2;
   // Polls between looks at the abort word, which lies behind PCIe, and at the clock.
   static constexpr std::uint32_t kPollsPerLook = 256;
 
@@ -254,13 +254,14 @@ class CudaBlock {
     for (; i < packs; i += threads_) ptx::store_mailbox(to + i * kPackBytes, source[i]);
   }
 
+  // Two at a time: more would need registers that the sums need.
   template <typename CopyOf>
   __device__ __forceinline__ void copy_together(CopyOf copy_of, std::uint32_t packs, std::uint32_t first,
                                                 std::uint32_t end) {
-    Pack data[kUnroll];
-    char* to[kUnroll];
+    Pack data[kTogether];
+    char* to[kTogether];
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
+    for (int u = 0; u < kTogether; ++u) {
       const std::uint32_t item = first + u * threads_;
       to[u] = nullptr;
       if (item >= end) continue;
@@ -270,7 +271,7 @@ class CudaBlock {
       data[u] = *reinterpret_cast<const Pack*>(copy.from + at);
     }
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u)
+    for (int u = 0; u < kTogether; ++u)
       if (to[u] != nullptr) ptx::store_mailbox(to[u], data[u]);
   }
 
@@ -279,7 +280,7 @@ class CudaBlock {
   template <typename Element, bool kScaled, int kCount, typename SummandOf>
   __device__ __forceinline__ void reduce_count(char* to, bool mailbox, SummandOf summand_of,
                                                std::uint64_t bytes) {
-    constexpr int kAtOnce = kCount >= 8 ? 1 : 8 / kCount;
+    constexpr int kAtOnce = 8 / kCount;
     Source<Element> sources[kCount];
 #pragma unroll
     for (int k = 0; k < kCount; ++k) sources[k] = Source<Element>(summand_of(k));

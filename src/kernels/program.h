@@ -73,6 +73,8 @@ struct Level {
   std::uint16_t first_inbound, inbound;
   std::uint16_t first_outbound, outbound;
   std::uint16_t first_task, tasks;
+  // Pieces of every outbound lane if each has as many and all are whole chunks; else 0.
+  std::uint16_t even_pieces;
 };
 
 struct Program {

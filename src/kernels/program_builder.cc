@@ -269,6 +269,19 @@ class Writer {
       lane.pieces = static_cast<std::uint16_t>(info->atoms.size());
       for (std::size_t k = 0; k < info->atoms.size(); ++k) add_piece(make_piece(*info, k));
     }
+    out->even_pieces = even_pieces(*out);
+  }
+
+  std::uint16_t even_pieces(const Level& level) const {
+    if (!fits_) return 0;
+    const Lane* first = program_.outbound + level.first_outbound;
+    const auto even = [&](const Lane& lane) {
+      const Piece* piece = program_.piece + lane.first_piece;
+      return lane.pieces == first->pieces && std::all_of(piece, piece + lane.pieces, [](const Piece& each) {
+               return each.begin == 0 && each.end == kFractions;
+             });
+    };
+    return level.outbound != 0 && std::all_of(first, first + level.outbound, even) ? first->pieces : 0;
   }
 
   void write_inbound(int level, Level* out) {

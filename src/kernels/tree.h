@@ -141,24 +141,54 @@ class TreeRole {
     for (int first = 0; first < level_.outbound; first += at_once) {
       const int count = level_.outbound - first < at_once ? level_.outbound - first : at_once;
       if (!wait_free(first, count, step)) return false;
-      for (int i = first; i < first + count; ++i) send_lane(outbound(i), chunk, step);
+      if (level_.even_pieces != 0)
+        send_together(first, count, chunk, step);
+      else
+        for (int i = first; i < first + count; ++i) send_lane(outbound(i), chunk, step);
+      if (kScaled && a_.scaling == Scaling::kPerRank) store_factors(first, count, step);
       publish(first, count, step);
     }
     return true;
   }
 
   NCCL_SLAB_DEVICE void send_lane(const Lane& lane, const Chunk& chunk, std::uint64_t step) {
-    const std::uint64_t sequence = sent(lane, step);
-    char* to = slot(a_.outbound[lane.peer], lane.peer, program_.rank, lane, sequence);
+    char* to = slot(a_.outbound[lane.peer], lane.peer, program_.rank, lane, sent(lane, step));
     for (int k = lane.first_piece; k < lane.first_piece + lane.pieces; ++k) {
       const Piece& piece = program_.piece[k];
       const Range range = range_of(chunk, piece);
       block_.copy_out(to + offset_in_slot(piece.before, piece.index),
                       a_.send + piece.shard * a_.shard_bytes + range.begin, range.bytes);
     }
-    if (kScaled && a_.scaling == Scaling::kPerRank)
-      block_.store_factor(slot_factor(a_.outbound[lane.peer], program_.rank, channel_, lane.lane, sequence),
-                          own_factor());
+  }
+
+  // One piece of one lane.
+  NCCL_SLAB_DEVICE typename Block::Copy copy_of(const Lane& lane, const Piece& piece, const Chunk& chunk,
+                                                std::uint64_t step) const {
+    return {slot(a_.outbound[lane.peer], lane.peer, program_.rank, lane, sent(lane, step)) +
+                offset_in_slot(piece.before, piece.index),
+            a_.send + piece.shard * a_.shard_bytes + range_of(chunk, piece).begin};
+  }
+
+  // The pieces of several even lanes in one go: their loads are then in flight together.
+  NCCL_SLAB_DEVICE void send_together(int first, int count, const Chunk& chunk, std::uint64_t step) {
+    const int pieces = level_.even_pieces;
+    const std::uint64_t bytes = range_of(chunk, program_.piece[outbound(first).first_piece]).bytes;
+    block_.copy_many(
+        count * pieces,
+        [&](int k) {
+          const Lane& lane = outbound(first + k / pieces);
+          return copy_of(lane, program_.piece[lane.first_piece + k % pieces], chunk, step);
+        },
+        bytes);
+  }
+
+  NCCL_SLAB_DEVICE void store_factors(int first, int count, std::uint64_t step) {
+    for (int i = first; i < first + count; ++i) {
+      const Lane& lane = outbound(i);
+      block_.store_factor(
+          slot_factor(a_.outbound[lane.peer], program_.rank, channel_, lane.lane, sent(lane, step)),
+          own_factor());
+    }
   }
 
   NCCL_SLAB_DEVICE bool reduce_step(std::uint64_t step) {
@@ -226,9 +256,14 @@ class TreeRole {
   // Roles that this program lacks have no block in this call; role 0 notes the layout for them.
   NCCL_SLAB_DEVICE void finish(std::uint64_t steps) {
     block_.sync();
+    // Every lane in a thread of its own: one after the other they would cost more than a short call.
+    block_.for_each(level_.outbound + level_.inbound, [&](std::uint32_t i) {
+      const bool out = static_cast<int>(i) < level_.outbound;
+      const Lane& lane = out ? outbound(i) : inbound(static_cast<int>(i) - level_.outbound);
+      (out ? state_.sent : state_.received)[lane.peer][lane.lane] += steps;
+      return true;
+    });
     if (!block_.leader()) return;
-    for (int i = 0; i < level_.outbound; ++i) state_.sent[outbound(i).peer][outbound(i).lane] += steps;
-    for (int i = 0; i < level_.inbound; ++i) state_.received[inbound(i).peer][inbound(i).lane] += steps;
     state_.layout_id[role_] = program_.layout_id;
     if (role_ == 0)
       for (int absent = 1 + program_.levels; absent < 1 + kMaxLevels; ++absent)
