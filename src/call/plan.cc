@@ -9,7 +9,7 @@ using comm::PlanFacts;
 using comm::TreeKind;
 using kernels::Kernel;
 
-// All bounds below come from test/bench/kernel_search on one GPU (doc/performance.md).
+// All bounds below were measured on one GPU (doc/performance.md).
 constexpr std::uint64_t kSmallPacksPerBlock = 64;
 // Blocks of all ranks that share a GPU must be resident at once, beside the program's own.
 constexpr int kSmallBlocksOfAllRanks = 128;
