@@ -31,6 +31,10 @@ struct Growth {
   ncclComm_t* handle;
 };
 
+std::string name_in(const ncclUniqueId* id) {
+  return id == nullptr ? "" : std::string(id->internal, ::strnlen(id->internal, sizeof id->internal));
+}
+
 ncclResult_t check_newcomer(const Growth& growth) {
   if (growth.id == nullptr || growth.rank < 0 || growth.rank >= growth.ranks)
     return fail(ncclInvalidArgument, "ncclCommGrow: rank %d of %d", growth.rank, growth.ranks);
@@ -55,7 +59,7 @@ std::unique_ptr<Creation> make(const Growth& growth, bool blocking) {
   if (growth.parent != nullptr) return make_grown(growth.parent, growth.ranks, growth.handle, blocking);
   int device = 0;
   if (cudaGetDevice(&device) != cudaSuccess) device = 0;
-  return make_init(growth.handle, growth.id->internal, growth.rank, growth.ranks, device, blocking);
+  return make_init(growth.handle, name_in(growth.id), growth.rank, growth.ranks, device, blocking);
 }
 
 ncclResult_t grow(const Growth& growth, const ncclConfig_t* config) {

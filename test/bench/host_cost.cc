@@ -20,7 +20,6 @@
 namespace {
 
 using programs::Member;
-using programs::require;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kBatch = 32;  // far from filling a stream's queue
