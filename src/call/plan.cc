@@ -124,7 +124,8 @@ Plan make_plan(const PlanFacts& facts, std::uint64_t shard_bytes, kernels::Scali
   const TreeKind tree = deepest(facts);
   if (tree == TreeKind::kFlat || shard_bytes <= kFlatBeforeIslands) {
     // In host memory every poll of a word would cross PCIe.
-    if (small && !facts.host_memory) return small_plan(facts, packs);
+    if (small && !facts.host_memory && (!push || shard_bytes <= facts.small_until))
+      return small_plan(facts, packs);
     if (push) return push_plan(facts, packs);
   }
   return tree_plan(facts, tree, packs);

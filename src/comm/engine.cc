@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "comm/quiet_thread.h"
+#include "comm/seed.h"
 #include "device/guards.h"
 #include "kernels/program_builder.h"
 #include "topology/island_tree.h"
@@ -79,6 +80,7 @@ Status Engine::build_on(cudaStream_t stream, const Agreement& agreement, Deadlin
   plan_facts_.small_packs = slab_.layout().small_packs;
   plan_facts_.push_packs = slab_.layout().push_packs;
   plan_facts_.host_memory = agreement.uses_host_memory();
+  plan_facts_.small_until = predicted_small_until(agreement);
   plan_facts_.key = agreement.table_key();
   if (agreement.same_table())
     plan_facts_.measured = tune::Selection(tune::process_table().entries, plan_facts_.key);

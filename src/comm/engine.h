@@ -28,8 +28,10 @@ inline constexpr int kTreeKinds = 3;
 // What every rank agrees on, for the plan: pure data, the same on all ranks.
 struct PlanFacts {
   int ranks = 0;
-  std::uint32_t small_packs = 0;                          // capacity of a small mailbox
-  std::uint32_t push_packs = 0;                           // capacity of a push mailbox
+  std::uint32_t small_packs = 0;  // capacity of a small mailbox
+  std::uint64_t small_until =
+      ~0ull;                     // bytes of a shard; beyond, flat_push is predicted faster than flat_small
+  std::uint32_t push_packs = 0;  // capacity of a push mailbox
   std::array<std::uint32_t, kTreeKinds> longest_chunk{};  // packs; 0: the tree does not exist
   bool host_memory = false;                               // some pair goes through host memory
   tune::TableKey key{};                                   // of a tuning table's entries

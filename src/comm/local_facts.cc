@@ -128,6 +128,7 @@ Status gather_own_facts(int device, int rank, int nranks, RankFacts* facts) {
 void add_peer_facts(int device, int rank, const std::vector<RankFacts>& all, RankFacts* facts) {
   const topology::Machine machine = machine_of(all);
   topology::set_peers(machine, rank, facts);
+  facts->link = machine.gpus[static_cast<std::size_t>(rank)].link;
   facts->placement = topology::placement_fingerprint(machine);
   facts->mig = machine.gpus[static_cast<std::size_t>(rank)].mig;
   facts->confidential = machine.gpus[static_cast<std::size_t>(rank)].confidential;

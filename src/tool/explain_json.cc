@@ -59,7 +59,8 @@ std::string as_json(const ExplainReport& report) {
          ",\"shard_bytes\":" + std::to_string(report.shard_bytes) + ",\"candidates\":" +
          list(report.candidates,
               [&](const ExplainedCandidate& each) { return candidate_json(report, each); }) +
-         ",\"choice\":" + json_text(word(report.choice)) + ",\"links\":" + links_json(report) + "}\n";
+         ",\"choice\":" + json_text(word(report.choice)) + ",\"fastest\":" + json_text(word(report.fastest)) +
+         ",\"links\":" + links_json(report) + "}\n";
 }
 
 }  // namespace nccl_slab::tool

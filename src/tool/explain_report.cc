@@ -16,11 +16,6 @@ using tune::Algorithm;
 
 static_assert(tune::kShardParts == kernels::kFractions);
 
-kernels::Layout layout_for(int ranks) {
-  const auto mib = std::clamp<std::uint64_t>(settings().slab_mib, 1, 256);
-  return kernels::make_layout(static_cast<std::size_t>(mib << 20), ranks);
-}
-
 topology::PairLevels levels_of_ranks(const ExplainMachine& machine, const std::vector<int>& gpus) {
   const int ranks = static_cast<int>(gpus.size());
   topology::PairLevels levels(ranks);
@@ -87,6 +82,11 @@ ExplainedCandidate explain_candidate(const ExplainReport& report, const tune::Co
 
 }  // namespace
 
+kernels::Layout library_layout(int ranks) {
+  const auto mib = std::clamp<std::uint64_t>(settings().slab_mib, 1, 256);
+  return kernels::make_layout(static_cast<std::size_t>(mib << 20), ranks);
+}
+
 std::uint64_t element_bytes(const std::string& dtype) {
   static const std::map<std::string, std::uint64_t> sizes = {{"bf16", 2}, {"fp16", 2}, {"fp32", 4}};
   const auto found = sizes.find(dtype);
@@ -96,7 +96,7 @@ std::uint64_t element_bytes(const std::string& dtype) {
 Status make_facts(const ExplainMachine& machine, const std::vector<int>& gpus, tune::Facts* facts,
                   IslandNode* tree) {
   if (Status status = check_gpus(machine, gpus); !status) return status;
-  const kernels::Layout layout = layout_for(static_cast<int>(gpus.size()));
+  const kernels::Layout layout = library_layout(static_cast<int>(gpus.size()));
   const topology::PairLevels levels = levels_of_ranks(machine, gpus);
   const tune::PairMatrix<tune::Way> possible = ways_of_ranks(machine, gpus);
   facts->links = machine.links;
@@ -114,12 +114,19 @@ Status make_facts(const ExplainMachine& machine, const std::vector<int>& gpus, t
 
 Status explain(const ExplainMachine& machine, const std::vector<int>& gpus, const std::string& dtype,
                std::uint64_t count, ExplainReport* report) {
-  *report = {machine.name, machine.rates, gpus, {}, dtype, count, count * element_bytes(dtype), {}, {}, {}};
+  *report = {};
+  report->machine = machine.name;
+  report->rates = machine.rates;
+  report->gpus = gpus;
+  report->dtype = dtype;
+  report->count = count;
+  report->shard_bytes = count * element_bytes(dtype);
   if (Status status = make_facts(machine, gpus, &report->facts, &report->tree); !status) return status;
   const tune::Costs costs = tune::seed_costs(report->facts);
   for (const tune::Traffic& traffic : tune::candidates(report->facts))
     report->candidates.push_back(explain_candidate(*report, costs, traffic));
-  report->choice = tune::choose(costs, report->shard_bytes);
+  report->choice = library_choice(report->facts, report->shard_bytes);
+  report->fastest = tune::choose(costs, report->shard_bytes);
   return Status::ok();
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "kernels/layout.h"
 #include "tool/explain_machine.h"
 #include "tune/candidates.h"
 
@@ -27,7 +28,8 @@ struct ExplainReport {
   std::uint64_t count = 0, shard_bytes = 0;
   tune::Facts facts;
   std::vector<ExplainedCandidate> candidates;
-  tune::Algorithm choice = tune::Algorithm::kRing;
+  tune::Algorithm choice = tune::Algorithm::kRing;   // of the library, untuned
+  tune::Algorithm fastest = tune::Algorithm::kRing;  // as predicted
 };
 
 // What the library would agree on for ranks on these GPUs. An error: ranks that no communicator of ours has.
@@ -36,6 +38,12 @@ Status make_facts(const ExplainMachine& machine, const std::vector<int>& gpus, t
 
 Status explain(const ExplainMachine& machine, const std::vector<int>& gpus, const std::string& dtype,
                std::uint64_t count, ExplainReport* report);
+
+// The slab's layout, by NCCL_SLAB_SLAB_MIB.
+kernels::Layout library_layout(int ranks);
+
+// What the library does with a shard of so many bytes, untuned: by call::make_plan(), for the facts above.
+tune::Algorithm library_choice(const tune::Facts& facts, std::uint64_t shard_bytes);
 
 // Bytes of an element; 0: not a type that the slab takes.
 std::uint64_t element_bytes(const std::string& dtype);

@@ -24,10 +24,10 @@ std::string cell(const tune::Cost& cost, std::uint64_t bytes) {
   return cost.serves(bytes) ? fixed(cost.predicted_us(bytes), "") : "-";
 }
 
-std::string row(const tune::Costs& costs, std::uint64_t bytes) {
+std::string row(const tune::Facts& facts, const tune::Costs& costs, std::uint64_t bytes) {
   std::string text = "| " + size_text(bytes);
   for (const Algorithm each : tune::kAllAlgorithms) text += " | " + cell(costs.of(each), bytes);
-  const Algorithm choice = tune::choose(costs, bytes);
+  const Algorithm choice = library_choice(facts, bytes);
   const double lead = costs.of(Algorithm::kRing).predicted_us(bytes) / costs.of(choice).predicted_us(bytes);
   char gain[40];
   std::snprintf(gain, sizeof gain, "%.2f", lead);
@@ -43,8 +43,8 @@ Status sweep_table(const ExplainMachine& machine, const std::vector<int>& gpus, 
   const tune::Costs costs = tune::seed_costs(facts);
   *text = "| shard";
   for (const Algorithm each : tune::kAllAlgorithms) *text += std::string(" | ") + word(each);
-  *text += " | choice | ring / choice |\n|---|---|---|---|---|---|---|---|\n";
-  for (std::uint64_t bytes = kSmallest; bytes <= kLargest; bytes *= 4) *text += row(costs, bytes);
+  *text += " | choice | ring / choice |\n|---|---|---|---|---|---|---|---|---|\n";
+  for (std::uint64_t bytes = kSmallest; bytes <= kLargest; bytes *= 4) *text += row(facts, costs, bytes);
   return Status::ok();
 }
 

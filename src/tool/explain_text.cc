@@ -45,8 +45,10 @@ std::string candidates_text(const ExplainReport& report) {
   std::string text = format("\n%-12s %12s %12s %12s   %s\n", "candidate", "predicted us", "latency us",
                             "transfer us", "bound by");
   for (const ExplainedCandidate& each : report.candidates) text += candidate_line(report, each);
-  return text + "choice: " + word(report.choice) +
-         (report.choice == Algorithm::kRing ? " (the call is forwarded to NCCL)\n" : "\n");
+  text += std::string("choice: ") + word(report.choice);
+  return text + (report.fastest == report.choice
+                     ? "\n"
+                     : std::string(" (predicted fastest: ") + word(report.fastest) + ")\n");
 }
 
 bool is_used(const ExplainReport& report, std::size_t edge) {

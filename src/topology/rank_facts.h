@@ -45,6 +45,7 @@ struct RankFacts {
   bool blocking_launches = false;  // CUDA_LAUNCH_BLOCKING
   bool p2p_disabled = false, shm_disabled = false;  // NCCL's settings, see nccl_settings.h
   PathClass p2p_level = PathClass::kUnknown;        // kUnknown: not set
+  Link link{};                                      // of the GPU; unknown until the others' GPUs are known
   Answer mig = Answer::kUnknown, confidential = Answer::kUnknown;
   std::array<PeerFacts, kMaxRanks> peers{};  // by rank; filled in once the others' GPUs are known
   // What this rank's process has learned from earlier communicators on the same GPUs.

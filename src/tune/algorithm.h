@@ -8,15 +8,17 @@
 namespace nccl_slab::tune {
 
 // Of two candidates that are predicted equal the earlier one is chosen, so the ring comes last.
-enum class Algorithm { kFlatSmall, kFlat, kIslands, kNested, kRing };
-inline constexpr std::size_t kAlgorithms = 5;
+enum class Algorithm { kFlatSmall, kFlatPush, kFlat, kIslands, kNested, kRing };
+inline constexpr std::size_t kAlgorithms = 6;
 
 inline constexpr std::array<Algorithm, kAlgorithms> kAllAlgorithms = {
-    Algorithm::kFlatSmall, Algorithm::kFlat, Algorithm::kIslands, Algorithm::kNested, Algorithm::kRing};
+    Algorithm::kFlatSmall, Algorithm::kFlatPush, Algorithm::kFlat,
+    Algorithm::kIslands,   Algorithm::kNested,   Algorithm::kRing};
 
 // As NCCL_SLAB_ALGO and the statistics name it; "ring" for NCCL's.
 constexpr const char* word(Algorithm algorithm) {
-  constexpr std::array<const char*, kAlgorithms> kWords = {"flat_small", "flat", "islands", "nested", "ring"};
+  constexpr std::array<const char*, kAlgorithms> kWords = {"flat_small", "flat_push", "flat",
+                                                           "islands",    "nested",    "ring"};
   return kWords[static_cast<std::size_t>(algorithm)];
 }
 

@@ -13,13 +13,17 @@ PairMatrix<Way> ring_ways(const topology::PairLevels& levels, const PairMatrix<W
 }
 
 std::vector<Traffic> candidates(const Facts& facts) {
-  std::vector<Traffic> all{small_traffic(facts.ways)};
+  std::vector<Traffic> all{small_traffic(facts.ways), push_traffic(facts.ways)};
   for (const TreeFacts& tree : facts.trees)
     all.push_back(tree_traffic(tree.algorithm, tree.tree, tree.parts, facts.ways));
   all.push_back(ring_traffic(facts.links, facts.gpus, facts.ring_ways));
   std::stable_sort(all.begin(), all.end(),
                    [](const Traffic& a, const Traffic& b) { return a.algorithm < b.algorithm; });
   return all;
+}
+
+std::uint64_t small_until(const LinkGraph& links, const std::vector<int>& gpus, const PairMatrix<Way>& ways) {
+  return faster_until(cost_of(links, gpus, small_traffic(ways)), cost_of(links, gpus, push_traffic(ways)));
 }
 
 Costs seed_costs(const Facts& facts) {

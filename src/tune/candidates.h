@@ -37,4 +37,8 @@ std::vector<Traffic> candidates(const Facts& facts);
 
 Costs seed_costs(const Facts& facts);
 
+// Up to which shard flat_small is predicted faster than flat_push: half of what it stores is flags, so where data
+// crosses links it pays for short shards only.
+std::uint64_t small_until(const LinkGraph& links, const std::vector<int>& gpus, const PairMatrix<Way>& ways);
+
 }  // namespace nccl_slab::tune

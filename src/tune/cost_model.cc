@@ -6,6 +6,7 @@ namespace nccl_slab::tune {
 namespace {
 
 constexpr double kBytesPerMicrosecond = 1e3;  // of one GB/s
+constexpr double kFarBytes = 1e18;            // beyond any shard
 
 double us_per_shard_byte(std::uint64_t parts, double capacity) {
   if (capacity <= 0) return 0;
@@ -25,6 +26,13 @@ Cost cost_of(const LinkGraph& links, const std::vector<int>& gpus, const Traffic
     cost.bound_edge = edge;
   }
   return cost;
+}
+
+std::uint64_t faster_until(const Cost& one, const Cost& other) {
+  const double latency = other.latency_us - one.latency_us, slope = one.us_per_byte - other.us_per_byte;
+  if (latency < 0) return 0;
+  if (slope <= 0 || latency / slope >= kFarBytes) return kAnySize;
+  return static_cast<std::uint64_t>(latency / slope);
 }
 
 Algorithm choose(const Costs& costs, std::uint64_t shard_bytes, bool has_small) {

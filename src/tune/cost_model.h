@@ -51,4 +51,8 @@ Cost cost_of(const LinkGraph& links, const std::vector<int>& gpus, const Traffic
 // ranks.
 Algorithm choose(const Costs& costs, std::uint64_t shard_bytes, bool has_small = true);
 
+// The largest shard at which `one` is predicted no slower than `other`, which has the larger latency; 0 if it has
+// not, kAnySize if `one` also moves no more.
+std::uint64_t faster_until(const Cost& one, const Cost& other);
+
 }  // namespace nccl_slab::tune

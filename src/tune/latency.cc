@@ -13,8 +13,15 @@ struct Exchange {
 // Fitted to graph replays of 4 KiB shards of 2, 4 and 8 ranks (doc/cost-model.md), peer and host memory.
 constexpr double kLaunch = 1.9, kRingLaunch = 3.5;
 constexpr Exchange kSmall[] = {{0, 0.6}, {3.7, 0.6}};
+// Host memory: 7 us between 2 and 17 us between 8 ranks; peer memory: a tree's flag, flat_small's share of a peer.
+constexpr Exchange kPush[] = {{2.5, 0.6}, {4.0, 0.8}};
 constexpr Exchange kTree[] = {{2.5, 1.0}, {3.5, 2.0}};
 constexpr double kRingHop[] = {2.1, 4.9};
+
+const Exchange (&exchange_of(Algorithm algorithm))[2] {
+  if (algorithm == Algorithm::kFlatSmall) return kSmall;
+  return algorithm == Algorithm::kFlatPush ? kPush : kTree;
+}
 
 bool crosses_host(const Traffic& traffic, const IslandNode& node) {
   for (const int from : node.ranks)
@@ -32,8 +39,7 @@ double levels_us(const Traffic& traffic, const IslandNode& node) {
   double inner = 0;
   for (const IslandNode& child : node.children) inner = std::max(inner, levels_us(traffic, child));
   const std::size_t members = node.children.empty() ? node.ranks.size() : node.children.size();
-  const auto& exchange = traffic.algorithm == Algorithm::kFlatSmall ? kSmall : kTree;
-  return inner + exchange_us(exchange, crosses_host(traffic, node), members);
+  return inner + exchange_us(exchange_of(traffic.algorithm), crosses_host(traffic, node), members);
 }
 
 double ring_us(const Traffic& traffic) {

@@ -27,6 +27,13 @@ std::vector<int> ring_order(const LinkGraph& links, const std::vector<int>& gpus
   return order;
 }
 
+Traffic all_to_all(Algorithm algorithm, std::uint64_t parts, const PairMatrix<Way>& ways) {
+  const int ranks = ways.ranks();
+  Traffic traffic{algorithm, flat_tree(ranks), PairMatrix<std::uint64_t>(ranks, parts), ways};
+  for (int rank = 0; rank < ranks; ++rank) traffic.parts.set(rank, rank, 0);
+  return traffic;
+}
+
 }  // namespace
 
 Traffic tree_traffic(Algorithm algorithm, IslandNode tree, const std::vector<std::uint64_t>& parts,
@@ -42,11 +49,11 @@ Traffic tree_traffic(Algorithm algorithm, IslandNode tree, const std::vector<std
 }
 
 Traffic small_traffic(const PairMatrix<Way>& ways) {
-  const int ranks = ways.ranks();
-  Traffic traffic{Algorithm::kFlatSmall, flat_tree(ranks),
-                  PairMatrix<std::uint64_t>(ranks, kFlagInData * kShardParts), ways};
-  for (int rank = 0; rank < ranks; ++rank) traffic.parts.set(rank, rank, 0);
-  return traffic;
+  return all_to_all(Algorithm::kFlatSmall, kFlagInData * kShardParts, ways);
+}
+
+Traffic push_traffic(const PairMatrix<Way>& ways) {
+  return all_to_all(Algorithm::kFlatPush, kShardParts, ways);
 }
 
 Traffic ring_traffic(const LinkGraph& links, const std::vector<int>& gpus, const PairMatrix<Way>& ways) {

@@ -51,6 +51,8 @@ Traffic tree_traffic(Algorithm algorithm, IslandNode tree, const std::vector<std
 
 // flat_small: every rank sends each other rank its shard, with as many bytes of flags.
 Traffic small_traffic(const PairMatrix<Way>& ways);
+// flat_push: the same without flags.
+Traffic push_traffic(const PairMatrix<Way>& ways);
 
 // NCCL's ring, in the order of the links, so that each boundary is crossed once each way; n-1 shards over
 // every hop. gpus[r] is the GPU of rank r in the graph.

@@ -66,6 +66,14 @@ TEST(Plan, ShortShardsSpareTheSecondExchangeOfIslands) {
   EXPECT_EQ(plan_of(facts, 8193).algorithm(), 2);
 }
 
+TEST(Plan, FlatSmallEndsWhereTheLinksSaySo) {
+  PlanFacts facts = facts_of(8, false);
+  facts.small_until = 4096;
+  EXPECT_EQ(plan_of(facts, 4096).kernel, Kernel::kFlatSmall);
+  EXPECT_EQ(plan_of(facts, 4097).kernel, Kernel::kFlatPush);
+  EXPECT_EQ(plan_of(facts, 8192, "flat_small").kernel, Kernel::kFlatSmall);
+}
+
 TEST(Plan, FactorsOfEveryRankTravelBesideTheDataOnly) {
   EXPECT_EQ(make_plan(facts_of(), 64, Scaling::kPerRank, "auto").kernel, Kernel::kFlatPush);
   EXPECT_EQ(make_plan(facts_of(), 64, Scaling::kPerRank, "flat_small").kernel, Kernel::kFlatPush);

@@ -5,8 +5,10 @@
 
 #include "base/settings.h"
 #include "comm/pair_history.h"
+#include "comm/seed.h"
 #include "facts.h"
 #include "topology/island_text.h"
+#include "tune/cost_model.h"
 
 namespace nccl_slab::comm {
 namespace {
@@ -177,6 +179,44 @@ TEST(Agreement, ForceOverridesSharedGpusOnAllRanksOnly) {
   EXPECT_TRUE(all_transports_are(conclude(all, default_settings()), Transport::kPeer));
   all[3].force = false;
   EXPECT_EQ(conclude(all, default_settings()).verdict.reason, Reason::settings_differ);
+}
+
+TEST(Table, CountsWhereAllRanksHaveReadTheSame) {
+  std::vector<RankFacts> all = good_facts(3);
+  EXPECT_FALSE(conclude(all, default_settings()).same_table()) << "there is none";
+  for (RankFacts& facts : all) facts.table = 7;
+  EXPECT_TRUE(conclude(all, default_settings()).same_table());
+  all[2].table = 8;
+  EXPECT_FALSE(conclude(all, default_settings()).same_table());
+  all[2].table = 7;
+  all[1].placement = 1;
+  EXPECT_FALSE(conclude(all, default_settings()).same_table());
+}
+
+TEST(Table, KeyHoldsTheCircumstances) {
+  std::vector<RankFacts> all = good_facts(3);
+  for (RankFacts& facts : all) facts.placement = 5, facts.settings = 6;
+  EXPECT_EQ(conclude(all, default_settings()).table_key(), (tune::TableKey{5, 3, false, 6, "1.2.3"}));
+  EXPECT_TRUE(conclude(all, with_transport("host")).table_key().host_memory);
+}
+
+TEST(Seed, FlatSmallIsForShortShardsUnlessRanksShareAGpu) {
+  std::vector<RankFacts> all = good_facts(4);
+  EXPECT_LT(predicted_small_until(conclude(all, default_settings())), 64u << 10);
+  EXPECT_GT(predicted_small_until(conclude(all, default_settings())), 1u << 10);
+  for (RankFacts& facts : all) {
+    facts.force = true;
+    topology::set_text(facts.uuid, "GPU-0");
+  }
+  EXPECT_EQ(predicted_small_until(conclude(all, default_settings())), tune::kAnySize);
+}
+
+TEST(Seed, KnowsTheLinks) {
+  std::vector<RankFacts> slow = good_facts(4), fast = good_facts(4);
+  for (RankFacts& facts : slow) facts.link = {8, 8};
+  for (RankFacts& facts : fast) facts.link = {32, 16};
+  EXPECT_LT(predicted_small_until(conclude(slow, default_settings())),
+            predicted_small_until(conclude(fast, default_settings())));
 }
 
 }  // namespace

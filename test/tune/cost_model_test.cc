@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "machines.h"
+#include "tool/explain_report.h"
 #include "tune/levels_graph.h"
 
 namespace nccl_slab::tune {
@@ -29,6 +30,37 @@ TEST_P(PublishedRates, TheChoiceIsOursAndNeverSlowerThanTheRing) {
 INSTANTIATE_TEST_SUITE_P(Machines, PublishedRates,
                          testing::Values("8-published-gen4.machine", "8-published-gen4-pairs.machine",
                                          "8-published-gen5.machine", "8-published-gen5-pairs.machine"));
+
+// What the library does untuned, which follows measured rules and not the model, where these rates are published.
+TEST_P(PublishedRates, TheLibraryIsNeverSlowerThanTheRingAndNearTheFastest) {
+  const Facts facts = facts_of(machine_of(GetParam()), first_gpus(8));
+  const Costs costs = seed_costs(facts);
+  for (std::uint64_t bytes = kSmallest; bytes <= kLargest; bytes *= 2) {
+    const double us = costs.of(tool::library_choice(facts, bytes)).predicted_us(bytes);
+    EXPECT_LE(us, costs.of(Algorithm::kRing).predicted_us(bytes)) << bytes;
+    EXPECT_LE(us, 1.25 * costs.of(choose(costs, bytes)).predicted_us(bytes)) << bytes;
+  }
+}
+
+Cost cost(double latency_us, double us_per_byte) {
+  return {latency_us, us_per_byte, kAnySize, 0};
+}
+
+TEST(Crossing, IsTheLargestSizeAtWhichTheShorterLatencyWins) {
+  EXPECT_EQ(faster_until(cost(2, 0.002), cost(6, 0.001)), 4000u);
+  EXPECT_EQ(faster_until(cost(6, 0.001), cost(2, 0.002)), 0u);
+  EXPECT_EQ(faster_until(cost(2, 0.001), cost(6, 0.001)), kAnySize);
+  EXPECT_EQ(faster_until(cost(2, 1e-30), cost(6, 0)), kAnySize);
+}
+
+// Over PCIe half of flat_small's bytes are flags; within one GPU they cost nothing.
+TEST(Crossing, FlatSmallIsForShortShardsWhereDataCrossesLinks) {
+  const Facts apart = facts_of(machine_of("4x-l40s-flat-sys.txt"), first_gpus(4));
+  const std::uint64_t until = small_until(apart.links, apart.gpus, apart.ways);
+  EXPECT_GT(until, 1u << 10);
+  EXPECT_LT(until, 64u << 10);
+  EXPECT_EQ(small_until(apart.links, {1, 1, 1, 1}, apart.ways), kAnySize);
+}
 
 // The published rates come out again: a ring of all ranks, and one flow of each rank across the boundary.
 TEST(PublishedMachines, ReachTheRatesThatTheyWereMadeFrom) {
@@ -57,7 +89,7 @@ TEST(Choice, LargeCallsAreForwardedWhereTheRingIsFaster) {
   const Facts facts = facts_of(machine_of("8-published-gen4.machine"), first_gpus(8));
   const Costs costs = seed_costs(with_flat_alone(facts));
   EXPECT_EQ(choose(costs, 4 << 10), Algorithm::kFlatSmall);
-  EXPECT_EQ(choose(costs, 128 << 10), Algorithm::kFlat);
+  EXPECT_EQ(choose(costs, 128 << 10), Algorithm::kFlatPush);
   EXPECT_EQ(choose(costs, kLargest), Algorithm::kRing);
 }
 
@@ -67,7 +99,7 @@ TEST(Choice, FollowsTheTreeOfTheMachine) {
   const Costs sockets = seed_costs(facts_of(machine_of("8-published-gen4.machine"), first_gpus(8)));
   EXPECT_EQ(choose(sockets, 16 << 20), Algorithm::kIslands);
   const Costs one_socket = seed_costs(facts_of(machine_of("8-published-gen4.machine"), first_gpus(4)));
-  EXPECT_EQ(choose(one_socket, 16 << 20), Algorithm::kFlat);
+  EXPECT_EQ(choose(one_socket, 16 << 20), Algorithm::kFlatPush);
 }
 
 TEST(Choice, SmallMailboxesHoldSmallShardsOnly) {
@@ -76,7 +108,7 @@ TEST(Choice, SmallMailboxesHoldSmallShardsOnly) {
   const Costs costs = seed_costs(facts);
   EXPECT_EQ(choose(costs, 2048), Algorithm::kFlatSmall);
   EXPECT_NE(choose(costs, 2049), Algorithm::kFlatSmall);
-  EXPECT_EQ(choose(costs, 2048, false), Algorithm::kIslands);  // e.g. factors that travel with the data
+  EXPECT_EQ(choose(costs, 2048, false), Algorithm::kFlatPush);  // e.g. factors that travel with the data
 }
 
 TEST(Choice, ForwardsWhatNothingServes) {

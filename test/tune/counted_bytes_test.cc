@@ -58,6 +58,12 @@ TEST_P(Counted, FlatSmallPutsTwiceTheShardOnEveryLink) {
   expect_predicted(Algorithm::kFlatSmall, kFewPacks, counted);
 }
 
+TEST_P(Counted, FlatPushPutsTheShardOnEveryLink) {
+  PairMatrix<std::uint64_t> counted;
+  ASSERT_TRUE(count_push_bytes(layout_, kPacks, kChunk, &counted));
+  expect_predicted(Algorithm::kFlatPush, kPacks, counted);
+}
+
 std::string case_name(const testing::TestParamInfo<std::string>& info) {
   std::string name = info.param.substr(info.param.rfind('/') + 1);
   std::replace_if(

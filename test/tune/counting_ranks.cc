@@ -104,22 +104,22 @@ void run_blocks(Kernel kernel, const std::vector<kernels::Arguments>& all) {
   for (std::thread& thread : threads) thread.join();
 }
 
-std::vector<kernels::Arguments> arguments_of_all(std::vector<Rank>& ranks,
+std::vector<kernels::Arguments> arguments_of_all(Kernel kernel, std::vector<Rank>& ranks,
                                                  const std::vector<kernels::Program>& programs,
                                                  const kernels::Layout& layout, std::uint32_t chunk) {
   std::vector<kernels::Arguments> all;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     all.push_back(arguments_for(ranks, rank, layout));
     all.back().chunk_packs = chunk;
-    if (programs.empty()) continue;
+    if (kernel == Kernel::kFlatPush) all.back().roles = 2;
+    if (kernel != Kernel::kTree) continue;
     all.back().program = &programs[rank];
     all.back().roles = 1 + programs[rank].levels;
   }
   return all;
 }
 
-// No program: flat_small.
-bool count_call(const std::vector<kernels::Program>& programs, const kernels::Layout& layout,
+bool count_call(Kernel kernel, const std::vector<kernels::Program>& programs, const kernels::Layout& layout,
                 std::uint64_t packs, std::uint32_t chunk, PairMatrix<std::uint64_t>* bytes) {
   Counting counters;
   counters.part_bytes = layout.part_bytes;
@@ -127,9 +127,8 @@ bool count_call(const std::vector<kernels::Program>& programs, const kernels::La
   std::vector<Rank> ranks = make_ranks(layout, packs);
   const kernels::HostMemory before = kernels::host_memory;
   kernels::host_memory.store = &counted_store;
-  if (programs.empty()) kernels::host_memory.store_word = &counted_word;
-  run_blocks(programs.empty() ? Kernel::kFlatSmall : Kernel::kTree,
-             arguments_of_all(ranks, programs, layout, chunk));
+  if (kernel == Kernel::kFlatSmall) kernels::host_memory.store_word = &counted_word;
+  run_blocks(kernel, arguments_of_all(kernel, ranks, programs, layout, chunk));
   kernels::host_memory = before;
   *bytes = PairMatrix<std::uint64_t>(layout.ranks);
   for (int from = 0; from < layout.ranks; ++from)
@@ -141,11 +140,16 @@ bool count_call(const std::vector<kernels::Program>& programs, const kernels::La
 
 bool count_tree_bytes(const std::vector<kernels::Program>& programs, const kernels::Layout& layout,
                       std::uint64_t packs, std::uint32_t chunk, PairMatrix<std::uint64_t>* bytes) {
-  return count_call(programs, layout, packs, chunk, bytes);
+  return count_call(Kernel::kTree, programs, layout, packs, chunk, bytes);
+}
+
+bool count_push_bytes(const kernels::Layout& layout, std::uint64_t packs, std::uint32_t piece,
+                      PairMatrix<std::uint64_t>* bytes) {
+  return count_call(Kernel::kFlatPush, {}, layout, packs, piece, bytes);
 }
 
 bool count_small_bytes(const kernels::Layout& layout, std::uint64_t packs, PairMatrix<std::uint64_t>* bytes) {
-  return count_call({}, layout, packs, 0, bytes);
+  return count_call(Kernel::kFlatSmall, {}, layout, packs, 0, bytes);
 }
 
 }  // namespace nccl_slab::tune

@@ -12,9 +12,11 @@
 namespace nccl_slab::tune {
 
 // Bytes of payload (no chunk flags) of each ordered pair for shards of so many packs. Programs: of a tree, in
-// chunks of `chunk` packs; none: flat_small. False: a wait ran out of time.
+// chunks of `chunk` packs. False: a wait ran out of time.
 bool count_tree_bytes(const std::vector<kernels::Program>& programs, const kernels::Layout& layout,
                       std::uint64_t packs, std::uint32_t chunk, PairMatrix<std::uint64_t>* bytes);
+bool count_push_bytes(const kernels::Layout& layout, std::uint64_t packs, std::uint32_t piece,
+                      PairMatrix<std::uint64_t>* bytes);
 bool count_small_bytes(const kernels::Layout& layout, std::uint64_t packs, PairMatrix<std::uint64_t>* bytes);
 
 }  // namespace nccl_slab::tune

@@ -1,0 +1,49 @@
+#include "comm/seed.h"
+
+#include <vector>
+
+#include "topology/verdict.h"
+#include "tune/candidates.h"
+#include "tune/levels_graph.h"
+
+namespace nccl_slab::comm {
+namespace {
+
+using topology::RankFacts;
+
+bool same_gpu(const RankFacts& a, const RankFacts& b) {
+  return topology::text_of(a.uuid) == topology::text_of(b.uuid) &&
+         topology::text_of(a.pci) == topology::text_of(b.pci);
+}
+
+// As the ranks tell them; ranks of one GPU, which may be forced, stand on it together.
+topology::PairLevels levels_of(const std::vector<RankFacts>& facts) {
+  topology::PairLevels levels = topology::levels_between(facts);
+  for (int a = 0; a < levels.count(); ++a)
+    for (int b = 0; b < a; ++b)
+      if (same_gpu(facts[static_cast<std::size_t>(a)], facts[static_cast<std::size_t>(b)]))
+        levels.set(a, b, topology::PathClass::kSelf);
+  return levels;
+}
+
+tune::PairMatrix<tune::Way> ways_of(const Agreement& agreement) {
+  const int ranks = static_cast<int>(agreement.facts.size());
+  tune::PairMatrix<tune::Way> ways(ranks, tune::Way::kPeer);
+  for (int from = 0; from < ranks; ++from)
+    for (int to = 0; to < ranks; ++to)
+      if (from != to && agreement.transport(from, to) == Transport::kHost)
+        ways.set(from, to, tune::Way::kHost);
+  return ways;
+}
+
+}  // namespace
+
+std::uint64_t predicted_small_until(const Agreement& agreement) {
+  const topology::PairLevels levels = levels_of(agreement.facts);
+  std::vector<topology::Link> links;
+  for (const RankFacts& facts : agreement.facts) links.push_back(facts.link);
+  return tune::small_until(tune::graph_from_levels(levels, links), tune::gpus_from_levels(levels),
+                           ways_of(agreement));
+}
+
+}  // namespace nccl_slab::comm
