@@ -90,7 +90,6 @@ WATCHED(cudaIpcOpenMemHandle, (void** memory, cudaIpcMemHandle_t handle, unsigne
 
 namespace {
 
-
 int find_library(dl_phdr_info* info, size_t, void* name) {
   const std::string_view path = info->dlpi_name;
   const std::string_view wanted = static_cast<const char*>(name);
