@@ -16,14 +16,15 @@ constexpr int kSmallBlocksOfAllRanks = 128;
 // Two crossings of the boundary cost more than what flat sends over it, until the shard is longer than this.
 constexpr std::uint64_t kFlatBeforeIslands = 8192;
 constexpr std::uint64_t kPushPacksPerChannel = 256;
-// Four blocks, or two where many sources send at once, keep both directions of a PCIe link busy.
-constexpr int kPushChannelsInHostMemory = 4, kPushChannelsOfManySources = 2, kManySources = 5;
+// Four blocks keep both directions of a PCIe link busy; two do where many ranks share one.
+constexpr int kPushChannelsOverLink = 4, kPushChannelsOfManyRanks = 2, kManyRanks = 6;
 constexpr std::uint64_t kShortestPiece = 256, kLongestPiece = 2048;
 constexpr std::uint64_t kPiecesInFlight = 8;
 constexpr std::uint64_t kPacksPerChannel = 256;  // of a tree: a channel is added for every so many packs
 constexpr int kChannelsInHostMemory = 4;         // enough for PCIe in both directions
 constexpr std::uint64_t kLongestSingleChunk = 1024;
-constexpr std::uint64_t kShortestChunk = 512, kLongestChunkInHostMemory = 2048;
+constexpr std::uint64_t kShortestChunk = 512, kLongestChunkInHostMemory = 2048,
+                        kLongestChunkOfManyRanks = 1024;
 constexpr std::uint64_t kChunksInFlight = 4;
 
 bool exists(const PlanFacts& facts, TreeKind kind) {
@@ -52,19 +53,33 @@ std::uint64_t even_part(std::uint64_t packs, std::uint64_t most) {
   return (packs + parts - 1) / parts;
 }
 
+// Ranks that share a GPU and keep to its memory are bound by threads; all others by PCIe.
+bool crosses_links(const PlanFacts& facts) {
+  return facts.host_memory || !facts.one_gpu;
+}
+
 int push_channels(const PlanFacts& facts, std::uint64_t packs) {
   int most = kernels::kMaxPushChannels;
-  if (facts.host_memory)
-    most = facts.ranks - 1 >= kManySources ? kPushChannelsOfManySources : kPushChannelsInHostMemory;
+  if (crosses_links(facts))
+    most = facts.one_gpu && facts.ranks >= kManyRanks ? kPushChannelsOfManyRanks : kPushChannelsOverLink;
   return static_cast<int>(std::clamp<std::uint64_t>(packs / kPushPacksPerChannel, 1, most));
 }
 
-// Over PCIe sending, receiving and summing overlap piece by piece, the shorter the more sources there are; in GPU
-// memory flags cost more than that gains.
+// Over PCIe sending, receiving and summing overlap piece by piece, the shorter the more sources there are; within a
+// GPU's memory flags cost more than that gains.
 std::uint64_t push_piece(const PlanFacts& facts, std::uint64_t share) {
   const std::uint64_t single = std::max(kLongestPiece / (facts.ranks - 1), kShortestPiece);
-  if (!facts.host_memory || share <= single) return share;
+  if (!crosses_links(facts) || share <= single) return share;
   return even_part(share, std::clamp(share / kPiecesInFlight, single, kLongestPiece));
+}
+
+// In host memory the start and the end of each part, when one direction rests, cost more than the rings' flags if
+// many ranks take part, and if there are many parts for two.
+bool push_serves(const PlanFacts& facts, std::uint64_t packs) {
+  if (facts.push_packs == 0) return false;
+  const std::uint64_t parts = (packs + facts.push_packs - 1) / facts.push_packs;
+  if (!facts.host_memory || parts == 1) return true;
+  return facts.ranks == 2 ? parts == 2 : facts.ranks < kManyRanks;
 }
 
 // A shard that its mailboxes do not hold goes in parts.
@@ -81,7 +96,8 @@ Plan push_plan(const PlanFacts& facts, std::uint64_t packs) {
 std::uint64_t wanted_chunk(const PlanFacts& facts, std::uint64_t share) {
   if (share <= kLongestSingleChunk) return share;
   const std::uint64_t chunk = std::max((share + kChunksInFlight - 1) / kChunksInFlight, kShortestChunk);
-  return facts.host_memory && facts.ranks > 2 ? std::min(chunk, kLongestChunkInHostMemory) : chunk;
+  if (!facts.host_memory || facts.ranks == 2) return chunk;
+  return std::min(chunk, facts.ranks >= kManyRanks ? kLongestChunkOfManyRanks : kLongestChunkInHostMemory);
 }
 
 Plan tree_plan(const PlanFacts& facts, TreeKind kind, std::uint64_t packs) {
@@ -124,9 +140,10 @@ Plan make_plan(const PlanFacts& facts, std::uint64_t shard_bytes, kernels::Scali
   const TreeKind tree = deepest(facts);
   if (tree == TreeKind::kFlat || shard_bytes <= kFlatBeforeIslands) {
     // In host memory every poll of a word would cross PCIe.
-    if (small && !facts.host_memory && (!push || shard_bytes <= facts.small_until))
+    const bool push_fits = push_serves(facts, packs);
+    if (small && !facts.host_memory && (!push_fits || shard_bytes <= facts.small_until))
       return small_plan(facts, packs);
-    if (push) return push_plan(facts, packs);
+    if (push_fits) return push_plan(facts, packs);
   }
   return tree_plan(facts, tree, packs);
 }

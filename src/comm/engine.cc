@@ -45,6 +45,13 @@ bool tree_of_kind(const Agreement& agreement, TreeKind kind, IslandNode* tree) {
   return false;
 }
 
+bool on_one_gpu(const Agreement& agreement) {
+  const auto first = topology::text_of(agreement.facts[0].uuid);
+  return !first.empty() &&
+         std::all_of(agreement.facts.begin(), agreement.facts.end(),
+                     [&](const auto& facts) { return topology::text_of(facts.uuid) == first; });
+}
+
 // A call of one piece a channel sends and then receives; with more, both at a time.
 int push_roles(const kernels::Arguments& a) {
   return kernels::channel_steps(a, 0) > 1 ? 2 : 1;
@@ -81,6 +88,7 @@ Status Engine::build_on(cudaStream_t stream, const Agreement& agreement, Deadlin
   plan_facts_.push_packs = slab_.layout().push_packs;
   plan_facts_.host_memory = agreement.uses_host_memory();
   plan_facts_.small_until = predicted_small_until(agreement);
+  plan_facts_.one_gpu = on_one_gpu(agreement);
   plan_facts_.key = agreement.table_key();
   if (agreement.same_table())
     plan_facts_.measured = tune::Selection(tune::process_table().entries, plan_facts_.key);

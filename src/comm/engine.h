@@ -33,6 +33,7 @@ struct PlanFacts {
       ~0ull;                     // bytes of a shard; beyond, flat_push is predicted faster than flat_small
   std::uint32_t push_packs = 0;  // capacity of a push mailbox
   std::array<std::uint32_t, kTreeKinds> longest_chunk{};  // packs; 0: the tree does not exist
+  bool one_gpu = false;                                   // all ranks share it
   bool host_memory = false;                               // some pair goes through host memory
   tune::TableKey key{};                                   // of a tuning table's entries
   tune::Selection measured{};                             // empty: not tuned, or the ranks' tables differ

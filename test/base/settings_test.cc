@@ -56,7 +56,7 @@ TEST(Settings, AnInvalidValueIsReportedAndTakesItsDefault) {
                                4);
   EXPECT_FALSE(given.force);
   EXPECT_EQ(given.algo, "auto");
-  EXPECT_EQ(given.slab_mib, 16u);
+  EXPECT_EQ(given.slab_mib, 32u);
   EXPECT_EQ(given.timeout, 0u);
 }
 

@@ -60,6 +60,28 @@ TEST(Plan, ALongShardGoesInEvenParts) {
   EXPECT_EQ(plan_of(facts, push_bytes(facts) + 32).part_packs, facts.push_packs / 2 + 1u);
 }
 
+TEST(Plan, PartsInHostMemoryOnlyWhereTheyPay) {
+  for (const auto& [ranks, parts, pushed] :
+       {std::tuple(8, 1, true), std::tuple(8, 2, false), std::tuple(4, 9, true), std::tuple(2, 2, true),
+        std::tuple(2, 3, false)}) {
+    PlanFacts facts = facts_of(ranks, false);
+    facts.host_memory = true;
+    EXPECT_EQ(plan_of(facts, parts * push_bytes(facts)).kernel == Kernel::kFlatPush, pushed)
+        << ranks << " ranks, " << parts << " parts";
+  }
+}
+
+// The blocks of a call are the program's loss.
+TEST(Plan, FourBlocksAreEnoughForALink) {
+  for (const bool host_memory : {false, true}) {
+    PlanFacts facts = facts_of(8, false);
+    facts.host_memory = host_memory;
+    EXPECT_EQ(plan_of(facts, push_bytes(facts)).units, 4);
+    facts.one_gpu = true;
+    EXPECT_EQ(plan_of(facts, push_bytes(facts)).units, host_memory ? 2 : kernels::kMaxPushChannels);
+  }
+}
+
 TEST(Plan, ShortShardsSpareTheSecondExchangeOfIslands) {
   const PlanFacts facts = facts_of(8, true);
   EXPECT_EQ(plan_of(facts, 8192).kernel, Kernel::kFlatSmall);
