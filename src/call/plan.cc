@@ -141,8 +141,8 @@ Plan make_plan(const PlanFacts& facts, std::uint64_t shard_bytes, kernels::Scali
   if (tree == TreeKind::kFlat || shard_bytes <= kFlatBeforeIslands) {
     // In host memory every poll of a word would cross PCIe.
     const bool push_fits = push_serves(facts, packs);
-    if (small && !facts.host_memory && (!push_fits || shard_bytes <= facts.small_until))
-      return small_plan(facts, packs);
+    const bool small_pays = facts.one_gpu || shard_bytes <= facts.small_until;  // it sends twice the bytes
+    if (small && !facts.host_memory && (!push_fits || small_pays)) return small_plan(facts, packs);
     if (push_fits) return push_plan(facts, packs);
   }
   return tree_plan(facts, tree, packs);
