@@ -104,6 +104,7 @@ class Tuning {
     auto variables = bench_environment(layout_, {bed_.nccl_folder, bed_.machine_file, state.path()}, true,
                                        transport, &process_environment);
     variables.emplace_back("NCCL_SLAB_TUNE_FILE", "/dev/null");  // what is untuned is measured beside
+    variables.emplace_back("NCCL_SLAB_TIMEOUT", "20000");        // ms; a plan that hangs ends the search
     variables.emplace_back("NCCL_SLAB_ALGO", "auto");            // no table counts with another one
     TuneProgress progress(items(options_.sizes) * items(options_.series), share_s);
     const auto take = [&](const std::string& line) {
