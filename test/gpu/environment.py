@@ -16,12 +16,13 @@ class Environment:
 
     def nccl(self) -> dict[str, str]:
         """Any program on a machine of PCIe neighbours. Multicast stays off: it can disturb other
-        users of the switch."""
+        users of the switch. No table that this user has tuned."""
         return {
             "NCCL_NVLS_ENABLE": "0",
             "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",
             "NVSHMEM_DISABLE_NVLS": "1",
             "NCCL_IB_DISABLE": "1",
+            "NCCL_SLAB_TUNE_FILE": "/dev/null",
             "NCCL_SOCKET_IFNAME": "lo",
             "GPU_TEST_DEVICES": str(self.devices),
         }

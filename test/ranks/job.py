@@ -30,6 +30,7 @@ class Job:
                                 "NCCL_SLAB_MACHINE_STATE": str(self.folder / "links"),
                                 "NCCL_SLAB_STATS_FILE": str(self.folder / "statistics.%p"),
                                 "NCCL_SLAB_DEBUG_FILE": str(self.folder / "log"), "NCCL_SLAB_DEBUG": "INFO",
+                                "NCCL_SLAB_TUNE_FILE": "/dev/null",  # not the user's
                                 "LD_PRELOAD": os.environ["RANKS_PRELOAD"],
                                 **{name: value.replace("FOLDER", folder) for name, value in (variables or {}).items()},
                                 **{f"NCCL_SLAB_{name}": value for name, value in (settings or {}).items()}}
