@@ -25,23 +25,22 @@ bool Search::run() {
   for (const Series& series : options_.series) {
     double last_s = 0;
     for (const std::size_t bytes : options_.shard_bytes) {
-      if (!clock_.has(last_s)) {
+      const double begin_s = clock_.seconds();
+      if (!clock_.has(last_s) || !run_size(series, bytes)) {
         if (rank_ == 0) print_left(options_, series, bytes);
         continue;
       }
-      const double begin_s = clock_.seconds();
-      run_size(series, bytes);
       last_s = clock_.seconds() - begin_s;
     }
   }
   return right_;
 }
 
-void Search::run_size(const Series& series, std::size_t bytes) {
+bool Search::run_size(const Series& series, std::size_t bytes) {
   found_.clear();
   force(timed_->communicator(), "");
   const Planned usual = planned(timed_->communicator(), bytes, series.element.type);
-  try_candidates(series, bytes, usual.plan);
+  if (!try_candidates(series, bytes, usual.plan)) return false;
   const Timed usual_timed{usual.plan, time(series, bytes, usual.plan, options_.effort)};
   const Timed best = best_of_leaders(series, bytes, usual_timed);
   force(timed_->communicator(), "");
@@ -49,15 +48,17 @@ void Search::run_size(const Series& series, std::size_t bytes) {
     print_choice(options_, series,
                  {usual.key, bytes, best.plan, best.us, usual_timed.plan, usual_timed.us,
                   static_cast<int>(found_.size())});
+  return true;
 }
 
 // Every candidate must be right; of an algorithm far behind only the usual geometry is timed.
-void Search::try_candidates(const Series& series, std::size_t bytes, const std::string& usual) {
+bool Search::try_candidates(const Series& series, std::size_t bytes, const std::string& usual) {
   double best_us = time(series, bytes, usual, kFirstLook);
   found_.push_back({usual, best_us});
   for (const Family& family : candidates(timed_->communicator(), bytes, series.element.type)) {
     double family_us = 0;
     for (const std::string& plan : family) {
+      if (!clock_.has(0)) return false;
       if (!is_right(series, bytes, plan) || plan == usual || family_us > kHopeless * best_us) continue;
       const double us = time(series, bytes, plan, kFirstLook);
       family_us = family_us == 0 ? us : std::min(family_us, us);
@@ -65,6 +66,7 @@ void Search::try_candidates(const Series& series, std::size_t bytes, const std::
       found_.push_back({plan, us});
     }
   }
+  return true;
 }
 
 bool Search::is_right(const Series& series, std::size_t bytes, const std::string& plan) {

@@ -24,8 +24,9 @@ class Search {
     std::string plan;
     double us;
   };
-  void run_size(const Series& series, std::size_t bytes);
-  void try_candidates(const Series& series, std::size_t bytes, const std::string& usual);
+  // False: no time was left to try them all, and nothing was chosen.
+  bool run_size(const Series& series, std::size_t bytes);
+  bool try_candidates(const Series& series, std::size_t bytes, const std::string& usual);
   bool is_right(const Series& series, std::size_t bytes, const std::string& plan);
   double time(const Series& series, std::size_t bytes, const std::string& plan, const Effort& effort);
   Timed best_of_leaders(const Series& series, std::size_t bytes, const Timed& usual);
