@@ -1,5 +1,6 @@
 #include "abi/birth.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -74,13 +75,17 @@ ncclResult_t set_up(std::vector<Birth>& births) {
 
 }  // namespace
 
+ncclComm_t result_now(const Birth& birth) {
+  return std::atomic_ref(*birth.result).load(std::memory_order_acquire);
+}
+
 ncclComm_t polled_by_program(const Birth& birth) {
   if (birth.parent != nullptr) return birth.parent;
-  return birth.comm != nullptr ? birth.comm : *birth.result;
+  return birth.comm != nullptr ? birth.comm : result_now(birth);
 }
 
 std::shared_ptr<comm::Communicator> complete(Birth& birth) {
-  const ncclComm_t comm = birth.comm != nullptr ? birth.comm : *birth.result;
+  const ncclComm_t comm = birth.comm != nullptr ? birth.comm : result_now(birth);
   if (comm == nullptr) return nullptr;
   auto handle = std::make_shared<Handle>();
   handle->library = birth.library;
@@ -95,7 +100,8 @@ std::shared_ptr<comm::Communicator> complete(Birth& birth) {
 ncclResult_t finish_creator(std::vector<Birth> births, const ncclConfig_t* config, ncclResult_t answer) {
   if (answer != ncclSuccess && answer != ncclInProgress) return answer;
   for (Birth& birth : births) {
-    if (birth.parent == nullptr && *birth.result != birth.before) birth.comm = *birth.result;
+    const ncclComm_t now = result_now(birth);
+    if (birth.parent == nullptr && now != birth.before) birth.comm = now;
     birth.blocking = is_blocking(birth.parent, config);
   }
   if (!group().open()) return finish_births(std::move(births), answer);

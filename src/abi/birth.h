@@ -16,7 +16,7 @@ struct Birth {
   const Library* library = nullptr;
   // The program's variable. NCCL sets it while a creator by id runs, also in a group or when non-blocking,
   // and it may be gone afterwards; a child's it sets when the creation is over, so that it must live until
-  // then.
+  // then. A thread of NCCL may store it (atomically) at any time between: read it with result_now.
   ncclComm_t* result = nullptr;
   ncclComm_t before = nullptr;  // *result before the call
   // Of a split or shrink. It is the one that a non-blocking program polls.
@@ -28,6 +28,9 @@ struct Birth {
   ncclComm_t comm = nullptr;
   bool blocking = true;
 };
+
+// What the program's variable says now.
+ncclComm_t result_now(const Birth& birth);
 
 // The communicator that the program polls for this birth while it is not blocking.
 ncclComm_t polled_by_program(const Birth& birth);

@@ -47,7 +47,7 @@ void move_births(std::vector<Birth>& from, const std::function<bool(const Birth&
 // A child whose parent nobody has polled. Only a child's variable may be read: it must live until the
 // creation is over.
 bool is_child(const Birth& birth, ncclComm_t comm) {
-  return birth.parent != nullptr && *birth.result == comm;
+  return birth.parent != nullptr && result_now(birth) == comm;
 }
 
 // The births that NCCL has finished when it says that `comm` is ready.

@@ -2,6 +2,7 @@
 #include "loopback/creation.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -137,9 +138,10 @@ std::unique_ptr<Creation> make_child(ncclComm* parent, ncclComm** handle, bool b
 
 }  // namespace
 
+// The program may look at its variable while this thread sets it: an atomic store, as NCCL's is.
 void Creation::conclude(ncclResult_t result) {
   if (parent != nullptr) {
-    if (result == ncclSuccess) *handle = child.release();
+    if (result == ncclSuccess) std::atomic_ref(*handle).store(child.release(), std::memory_order_release);
   } else if (result == ncclSuccess || !child->blocking) {
     static_cast<void>(child.release());  // the program has the handle
   } else {
