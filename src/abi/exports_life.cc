@@ -3,7 +3,6 @@
 #include "abi/export.h"
 #include "abi/handles.h"
 #include "abi/pending_births.h"
-#include "comm/registry.h"
 #include "comm/user_operations.h"
 
 namespace nccl_slab::abi {
@@ -21,7 +20,6 @@ void forget(ncclComm_t comm) {
   do_our_part([&] {
     drop_births(comm);
     comm::forget_user_operations(comm);
-    (void)comm::forget_communicator(comm);
     (void)forget_handle(comm);
   });
 }

@@ -1,7 +1,7 @@
-// Communicator: our state of one rank of one communicator. Made by Creation, found through the registry by
-// the real ncclComm_t, shared with whoever uses it at the moment. Thread safety: all members may be called
-// from any thread; NCCL's own rule (one thread at a time issues operations of one communicator) is not relied
-// upon for memory safety.
+// Communicator: our state of one rank of one communicator. Made by Creation, kept by the abi layer under the
+// real ncclComm_t, shared with whoever uses it at the moment. Thread safety: all members may be called from
+// any thread; NCCL's own rule (one thread at a time issues operations of one communicator) is not relied upon
+// for memory safety.
 #pragma once
 
 #include <chrono>

@@ -12,7 +12,6 @@
 #include "comm/pair_history.h"
 #include "comm/quarantine.h"
 #include "comm/quiet_thread.h"
-#include "comm/registry.h"
 #include "comm/self_test.h"
 #include "comm/socket_meeting.h"
 #include "device/guards.h"
@@ -269,7 +268,6 @@ std::unique_ptr<Creation> Creation::enter(const MeetingName& name) {
 
 std::shared_ptr<Communicator> Creation::begin(ncclComm_t real, int rank, int nranks, int device) {
   auto communicator = std::make_shared<Communicator>(real, state_->name, rank, nranks, device);
-  register_communicator(real, communicator);
   release_from_quarantine();
   try {
     start_thread([communicator, meeting = std::move(state_->meeting)] { set_up(communicator, meeting); });

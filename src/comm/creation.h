@@ -19,8 +19,8 @@ class Creation {
   static std::unique_ptr<Creation> enter(const MeetingName& name);
   ~Creation();
 
-  // The real creator has succeeded: registers the communicator under `real` (registry.h) with the verdict
-  // pending and starts the set-up. `device` is the CUDA ordinal of this rank in this process.
+  // The real creator has succeeded: makes our state of it, with the verdict pending, and starts the
+  // set-up. `device` is the CUDA ordinal of this rank in this process.
   std::shared_ptr<Communicator> begin(ncclComm_t real, int rank, int nranks, int device);
 
  private:

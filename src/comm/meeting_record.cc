@@ -91,13 +91,6 @@ std::vector<std::shared_ptr<const Frame>> frames_of(std::uint32_t stage, Contrib
   return frames;
 }
 
-std::optional<RecordKind> kind_of(const Frame& frame) {
-  RecordHead head;
-  if (frame.bytes.size() < sizeof(head)) return std::nullopt;
-  std::memcpy(&head, frame.bytes.data(), sizeof(head));
-  return head.magic == kMagic ? std::optional(head.kind) : std::nullopt;
-}
-
 std::optional<Hello> hello_in(const Frame& frame) {
   return exact_record_in<Hello>(frame);
 }

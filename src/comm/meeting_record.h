@@ -58,7 +58,6 @@ Goodbye make_goodbye(std::uint64_t operations);
 // At least one frame, shared by all the connections that send it.
 std::vector<std::shared_ptr<const Frame>> frames_of(std::uint32_t stage, Contribution contribution);
 
-std::optional<RecordKind> kind_of(const Frame& frame);
 std::optional<Hello> hello_in(const Frame& frame);
 std::optional<Goodbye> goodbye_in(const Frame& frame);
 

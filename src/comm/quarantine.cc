@@ -21,14 +21,10 @@ Ward& ward() {
   return *instance;
 }
 
-}  // namespace
-
-void quarantine(std::shared_ptr<Engine> engine) {
+bool is_empty() {
   const std::lock_guard lock(ward().mutex);
-  ward().engines.push_back(std::move(engine));
+  return ward().engines.empty();
 }
-
-namespace {
 
 void release() {
   const device::RelaxedCapture relaxed;
@@ -48,13 +44,13 @@ void release() {
 
 }  // namespace
 
-void release_from_quarantine() {
-  if (quarantined() != 0) start_thread([] { release(); });
+void quarantine(std::shared_ptr<Engine> engine) {
+  const std::lock_guard lock(ward().mutex);
+  ward().engines.push_back(std::move(engine));
 }
 
-int quarantined() {
-  const std::lock_guard lock(ward().mutex);
-  return static_cast<int>(ward().engines.size());
+void release_from_quarantine() {
+  if (!is_empty()) start_thread([] { release(); });
 }
 
 }  // namespace nccl_slab::comm

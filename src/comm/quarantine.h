@@ -15,7 +15,4 @@ void quarantine(std::shared_ptr<Engine> engine);
 // own: unmapping memory may wait for kernels of other communicators, which the caller may be about to serve.
 void release_from_quarantine();
 
-// For tests: engines still held.
-int quarantined();
-
 }  // namespace nccl_slab::comm

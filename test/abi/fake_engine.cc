@@ -12,7 +12,6 @@
 #include "abi/counters.h"
 #include "call/reduce_scatter.h"
 #include "comm/creation.h"
-#include "comm/registry.h"
 
 namespace nccl_slab {
 namespace {
@@ -20,7 +19,7 @@ namespace {
 struct Fake {
   std::string log;
   std::string answer;  // what fake_engine_take_log() returned last
-  std::map<ncclComm_t, std::shared_ptr<comm::Communicator>> registry;
+  std::map<ncclComm_t, std::shared_ptr<comm::Communicator>> communicators;
   Reason verdict = Reason::none;
   bool settles_at_once = true;
   bool throws = false;
@@ -118,20 +117,7 @@ std::shared_ptr<Communicator> Creation::begin(ncclComm_t real, int rank, int nra
              std::to_string(device));
   auto communicator = std::make_shared<Communicator>(real, state_->name, rank, nranks, device);
   if (fake().settles_at_once) communicator->settle(Reason::none, nullptr);
-  register_communicator(real, communicator);
-  return communicator;
-}
-
-std::shared_ptr<Communicator> find_communicator(ncclComm_t real) {
-  const auto found = fake().registry.find(real);
-  return found == fake().registry.end() ? nullptr : found->second;
-}
-void register_communicator(ncclComm_t real, std::shared_ptr<Communicator> communicator) {
-  fake().registry[real] = std::move(communicator);
-}
-std::shared_ptr<Communicator> forget_communicator(ncclComm_t real) {
-  auto communicator = find_communicator(real);
-  fake().registry.erase(real);
+  fake().communicators[real] = communicator;
   return communicator;
 }
 
@@ -211,7 +197,8 @@ void nccl_slab_fake_settles(int at_once) {
   fake().settles_at_once = at_once != 0;
 }
 void nccl_slab_fake_settle_all() {
-  for (auto& [comm, communicator] : fake().registry) communicator->settle(nccl_slab::Reason::none, nullptr);
+  for (auto& [comm, communicator] : fake().communicators)
+    communicator->settle(nccl_slab::Reason::none, nullptr);
 }
 void nccl_slab_fake_throws(int on) {
   fake().throws = on != 0;
