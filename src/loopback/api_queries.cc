@@ -8,11 +8,12 @@ namespace {
 
 constexpr int kVersion = 23007;  // the release whose behaviour loopback follows
 
+// The handle is const in NCCL's prototype although a finished job is put away here.
 ncclResult_t query(const ncclComm* comm, int ncclComm::*field, int* value, const char* call) {
   ncclResult_t result = check_handle(comm, call);
-  if (result == ncclSuccess && value == nullptr) result = fail(ncclInvalidArgument, "%s: NULL", call);
-  // The handle is const in NCCL's prototype although a finished job is put away here.
-  if (result == ncclSuccess) result = ensure_ready(const_cast<ncclComm*>(comm));
+  if (result != ncclSuccess) return result;
+  if (value == nullptr) return fail(ncclInvalidArgument, "%s: NULL", call);
+  result = ensure_ready(const_cast<ncclComm*>(comm));
   if (result == ncclSuccess) *value = comm->*field;
   return result;
 }
