@@ -42,11 +42,11 @@ std::vector<std::string> paths_in_loader_cache(const std::string& cache, const s
   std::vector<std::string> paths;
   const std::size_t start = cache.find(kMagic);
   if (start == std::string::npos || cache.size() - start < sizeof(Header)) return paths;
-  Header header;
+  Header header{};
   std::memcpy(&header, cache.data() + start, sizeof(header));
   const std::size_t room = (cache.size() - start - sizeof(Header)) / sizeof(Entry);
   for (std::size_t index = 0; index < header.entry_count && index < room; ++index) {
-    Entry entry;
+    Entry entry{};
     std::memcpy(&entry, cache.data() + start + sizeof(Header) + index * sizeof(Entry), sizeof(entry));
     if (entry.flags == kFlags && text_at(cache, start + entry.key) == soname)
       paths.push_back(text_at(cache, start + entry.value));

@@ -99,7 +99,6 @@ int visit_one(dl_phdr_info* info, size_t, void* context) {
 }  // namespace
 
 Module::Module(const dl_phdr_info& info) : info_(info) {
-  begin_ = UINTPTR_MAX;
   for (int index = 0; index < info.dlpi_phnum; ++index) {
     const ElfW(Phdr)& header = info.dlpi_phdr[index];
     if (header.p_type != PT_LOAD) continue;

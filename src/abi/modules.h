@@ -15,7 +15,7 @@ namespace nccl_slab::abi {
 class Module {
  public:
   // Only during a visit, while the loader's list cannot change.
-  Module(const dl_phdr_info& info);
+  explicit Module(const dl_phdr_info& info);
 
   const char* path() const { return info_.dlpi_name; }  // empty for the program itself
   const char* file_name() const;
@@ -31,7 +31,7 @@ class Module {
 
  private:
   const dl_phdr_info& info_;
-  std::uintptr_t begin_ = 0, end_ = 0;
+  std::uintptr_t begin_ = UINTPTR_MAX, end_ = 0;
 };
 
 // Calls `visit` for the modules in the order they were loaded until it returns true. True if it did. No

@@ -26,6 +26,7 @@ class InsideReal {
   InsideReal() { ++depth_; }
   ~InsideReal() { --depth_; }
   InsideReal(const InsideReal&) = delete;
+  InsideReal& operator=(const InsideReal&) = delete;
   static bool now() { return depth_ > 0; }
 
  private:

@@ -55,7 +55,7 @@ const Library* open_file(const std::string& path, std::string* complaint) {
 }
 
 bool is_file_of_ours(const std::string& path) {
-  struct stat candidate;
+  struct stat candidate {};
   if (::stat(path.c_str(), &candidate) != 0) return false;
   std::vector<std::string> ours;
   visit_modules([&](const Module& module) {
@@ -63,7 +63,7 @@ bool is_file_of_ours(const std::string& path) {
     return false;
   });
   for (const std::string& file : ours) {
-    struct stat own;
+    struct stat own {};
     if (::stat(file.c_str(), &own) == 0 && own.st_dev == candidate.st_dev && own.st_ino == candidate.st_ino)
       return true;
   }

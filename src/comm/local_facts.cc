@@ -69,6 +69,7 @@ bool blocking_launches() {
 
 std::vector<std::string> pci_of(const std::vector<RankFacts>& all) {
   std::vector<std::string> pci;
+  pci.reserve(all.size());
   for (const RankFacts& facts : all) pci.emplace_back(topology::text_of(facts.pci));
   return pci;
 }

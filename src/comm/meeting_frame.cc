@@ -68,10 +68,10 @@ Sent send_frame(int fd, const Frame& frame) {
 }
 
 Received receive_frame(int fd, Frame* frame) {
-  std::array<std::byte, kFrameBytes> buffer;
+  std::array<std::byte, kFrameBytes> buffer{};
   iovec bytes{buffer.data(), buffer.size()};
-  ControlBuffer control;
-  msghdr message;
+  ControlBuffer control{};
+  msghdr message{};
   ssize_t length;
   do {
     message = message_of(&bytes);

@@ -11,7 +11,7 @@
 namespace nccl_slab::comm {
 
 // Small enough for any send buffer that a system is configured with; larger contributions travel in parts.
-inline constexpr std::size_t kFrameBytes = 16 * 1024;
+inline constexpr std::size_t kFrameBytes = std::size_t{16} * 1024;
 inline constexpr std::size_t kFrameDescriptors = 32;
 
 struct Frame {

@@ -34,7 +34,7 @@ Frame frame_with(const Record& record, std::size_t payload = 0) {
 
 template <typename Record>
 std::optional<Record> record_in(const Frame& frame) {
-  Record record;
+  Record record{};
   if (frame.bytes.size() < sizeof(Record)) return std::nullopt;
   std::memcpy(&record, frame.bytes.data(), sizeof(Record));
   if (record.head.magic != kMagic || record.head.kind != Record::kKind) return std::nullopt;
@@ -82,8 +82,8 @@ std::vector<std::shared_ptr<const Frame>> frames_of(std::uint32_t stage, Contrib
     const std::size_t payload = std::min(contribution.bytes.size() - part.bytes_before, kPartBytes);
     Frame frame = frame_with(part, payload);
     std::copy_n(contribution.bytes.begin() + part.bytes_before, payload, frame.bytes.begin() + sizeof(Part));
-    const std::size_t left = contribution.descriptors.end() - descriptor;
-    const auto end = descriptor + std::min(left, kFrameDescriptors);
+    const std::ptrdiff_t left = contribution.descriptors.end() - descriptor;
+    const auto end = descriptor + std::min<std::ptrdiff_t>(left, kFrameDescriptors);
     std::move(std::exchange(descriptor, end), end, std::back_inserter(frame.descriptors));
     frames.push_back(std::make_shared<const Frame>(std::move(frame)));
     part.bytes_before += static_cast<std::uint32_t>(payload);

@@ -2,31 +2,16 @@
 // side is in meeting_service_thread.cc.
 #include "comm/meeting_service.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
 
 #include "comm/meeting_contribution.h"
+#include "comm/quiet_thread.h"
 
 namespace nccl_slab::comm {
 namespace {
-
-// A new thread inherits the mask of its maker: signals of the program are never delivered to our thread.
-class AllSignalsBlocked {
- public:
-  AllSignalsBlocked() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &former_);
-  }
-  ~AllSignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &former_, nullptr); }
-
- private:
-  sigset_t former_;
-};
 
 bool is_too_large(const Contribution& contribution) {
   return contribution.bytes.size() > kContributionBytes ||
@@ -54,7 +39,7 @@ Status MeetingService::start() {
   if (Status status = strangers_.listen(name_); !status) return status;
   wakeup_ = make_wakeup();
   if (!wakeup_) return Status::error(std::string("making an eventfd: ") + std::strerror(errno));
-  const AllSignalsBlocked blocked;
+  const SignalsBlocked blocked;
   try {
     thread_ = std::thread([self = shared_from_this()] { self->run(); });
   } catch (const std::system_error& error) {

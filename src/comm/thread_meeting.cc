@@ -76,6 +76,7 @@ struct ThreadMeeting::Hall {
 std::vector<std::unique_ptr<ThreadMeeting>> ThreadMeeting::make(int nranks) {
   auto hall = std::make_shared<Hall>(nranks);
   std::vector<std::unique_ptr<ThreadMeeting>> meetings;
+  meetings.reserve(static_cast<std::size_t>(nranks));
   for (int rank = 0; rank < nranks; ++rank) meetings.emplace_back(new ThreadMeeting(hall, rank));
   return meetings;
 }

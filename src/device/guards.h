@@ -8,10 +8,9 @@ namespace nccl_slab::device {
 // The communicator's device is current while it lives; the program's own comes back.
 class DeviceGuard {
  public:
-  explicit DeviceGuard(int device) {
-    changed_ =
-        cudaGetDevice(&before_) == cudaSuccess && before_ != device && cudaSetDevice(device) == cudaSuccess;
-  }
+  explicit DeviceGuard(int device)
+      : changed_(cudaGetDevice(&before_) == cudaSuccess && before_ != device &&
+                 cudaSetDevice(device) == cudaSuccess) {}
   ~DeviceGuard() {
     if (changed_) (void)cudaSetDevice(before_);
   }

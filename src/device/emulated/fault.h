@@ -22,7 +22,7 @@ enum class FaultKind {
 };
 
 struct Fault {
-  FaultKind kind;
+  FaultKind kind = FaultKind::kDrop;
   int from = -1;  // -1: any device
   int to = -1;    // -1: any device
   cudaError_t code = cudaErrorUnknown;
