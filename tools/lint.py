@@ -2,7 +2,7 @@
 
 A check is a function without arguments that returns True (clean), False (it has printed what is wrong) or None (its tool
 is not on this machine). clang-tidy is slow, so a unit that was clean is not read again until it, a header of the project
-that it includes, or .clang-tidy changes.
+that it includes, its compiler command or .clang-tidy changes.
 """
 import argparse
 import concurrent.futures
@@ -75,11 +75,11 @@ def headers_by_source():
     return result
 
 
-def fingerprint(tool, unit, read_files):
+def fingerprint(commands, unit, read_files):
     """Names the result of a unit by all that it depends on; None when that is not known yet."""
     if not read_files:
         return None
-    digest = hashlib.sha256(tool.encode())
+    digest = hashlib.sha256("\0".join(commands).encode())
     for path in sorted({unit, ROOT / ".clang-tidy", *read_files}):
         digest.update(path.read_bytes())
     return digest.hexdigest()
@@ -91,9 +91,9 @@ class Tidy:
         self.seen.mkdir(parents=True, exist_ok=True)
         self.headers = headers_by_source()
 
-    def clean(self, unit):
-        """Whether the unit is clean; prints the findings if not."""
-        name = fingerprint(self.tool, unit, self.headers.get(unit))
+    def clean(self, unit, command):
+        """Whether the unit, which `command` compiles, is clean; prints the findings if not."""
+        name = fingerprint((self.tool, command), unit, self.headers.get(unit))
         if name and (self.seen / name).exists():
             return True
         arguments = ["--quiet", "-p", str(BUILD), "--extra-arg=-Wno-unknown-warning-option", "--extra-arg=-Wno-error"]
@@ -106,12 +106,12 @@ class Tidy:
 
 
 def units(everything):
-    """The host C++ that this build compiles: all of src/, and the tests where everything is asked for."""
+    """The host C++ that this build compiles, with its command: all of src/, and the tests where everything is asked for."""
     entries = json.loads((BUILD / "compile_commands.json").read_text(encoding="utf-8"))
-    files = {pathlib.Path(entry["directory"], entry["file"]).resolve() for entry in entries}
     folders = [ROOT / "src", ROOT / "test"] if everything else [ROOT / "src"]
-    return sorted(path for path in files
-                  if path.suffix in {".cc", ".cpp"} and any(path.is_relative_to(folder) for folder in folders))
+    commands = {pathlib.Path(entry["directory"], entry["file"]).resolve(): entry["command"] for entry in entries}
+    return {path: command for path, command in sorted(commands.items())
+            if path.suffix in {".cc", ".cpp"} and any(path.is_relative_to(folder) for folder in folders)}
 
 
 def check_tidy(everything):
@@ -120,7 +120,8 @@ def check_tidy(everything):
         return None
     tidy = Tidy(tool)
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        return all(list(pool.map(tidy.clean, units(everything))))
+        found = units(everything)
+        return all(list(pool.map(tidy.clean, found.keys(), found.values())))
 
 
 def run_all(everything):
