@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Optimised little and with lines alone for debuggers: that halves the time to compile. Not enum: callers of a C interface may
 # pass any number, and the tests do.
 SANITIZERS = {
-    "asan": ["-Doptimization=1", "-Db_sanitize=address,undefined", "-Dcpp_args=-g1,-fno-sanitize=enum"],
+    "asan": ["-Doptimization=1", "-Db_sanitize=address,undefined", "-Dcpp_args=-g1 -fno-sanitize=enum"],
     "tsan": ["-Doptimization=1", "-Db_sanitize=thread", "-Dcpp_args=-g1"],
 }
 QUICK_ARCHS = "80,90"
@@ -102,7 +102,7 @@ def step_cuda(tally, arguments):
     elif arguments.full:
         tally.add(name, run("tools/build", "cuda"))
     else:
-        tally.add(name, run("tools/configure", "build/cuda-quick", "-Dflavour=cuda", f"-Dgpu_archs={QUICK_ARCHS}") and
+        tally.add(name, run("tools/configure", "build/cuda-quick", "-Dflavour=cuda", "-Ddebug=false", f"-Dgpu_archs={QUICK_ARCHS}") and
                   run("ninja", "-C", "build/cuda-quick", *targets.of("build/cuda-quick", "test/programs")))
 
 

@@ -13,7 +13,8 @@ import time
 
 SUITE, TABLE, LONE, WRONG = (os.environ[f"RANKS_{name}"] for name in ("SUITE", "TABLE", "LONE", "WRONG"))
 REPEAT = int(os.environ.get("NCCL_SLAB_TEST_REPEAT", "1"))  # more in tools/test --full
-LIMIT = 120 * REPEAT  # seconds, for one job
+SLOWER = 5 if os.environ.get("NCCL_SLAB_TEST_SANITIZER") else 1
+LIMIT = 120 * REPEAT * SLOWER  # seconds, for one job
 COUNTED_DEVICES = 32  # rows and columns of the machine's counters, after one for host memory
 
 
