@@ -16,15 +16,20 @@ constexpr int kSmallBlocksOfAllRanks = 128;
 // Two crossings of the boundary cost more than what flat sends over it, until the shard is longer than this.
 constexpr std::uint64_t kFlatBeforeIslands = 8192;
 constexpr std::uint64_t kPushPacksPerChannel = 256;
-// Four blocks keep both directions of a PCIe link busy; two do where many ranks share one.
-constexpr int kPushChannelsOverLink = 4, kPushChannelsOfManyRanks = 2, kManyRanks = 6;
+// Loads in flight keep a PCIe link busy: each rank needs the fewer blocks the more sources it reads at once, and
+// ranks that share a link need fewer each.
+constexpr int kPushChannelsOverLink = 8, kPushChannelsOfTwoRanks = 16;
+constexpr int kPushChannelsOnSharedLink[kernels::kMaxRanks + 1] = {0, 0, 8, 4, 4, 4, 2, 2, 2};
+constexpr int kManyRanks = 6;
+constexpr std::uint64_t kPolledInHostMemory = 4096;  // bytes of a shard, with one source
 constexpr std::uint64_t kShortestPiece = 256, kLongestPiece = 2048;
 constexpr std::uint64_t kPiecesInFlight = 8;
 constexpr std::uint64_t kPacksPerChannel = 256;  // of a tree: a channel is added for every so many packs
-constexpr int kChannelsInHostMemory = 4;         // enough for PCIe in both directions
+constexpr int kChannelsInHostMemory = 4, kChannelsOfTwoRanks = 8;
 constexpr std::uint64_t kLongestSingleChunk = 1024;
-constexpr std::uint64_t kShortestChunk = 512, kLongestChunkInHostMemory = 2048,
-                        kLongestChunkOfManyRanks = 1024;
+constexpr std::uint64_t kShortestChunk = 512;
+// In host memory, for two, several and many ranks.
+constexpr std::uint64_t kLongestOfTwo = 8192, kLongestOfSeveral = 2048, kLongestOfMany = 1024;
 constexpr std::uint64_t kChunksInFlight = 4;
 
 bool exists(const PlanFacts& facts, TreeKind kind) {
@@ -58,11 +63,15 @@ bool crosses_links(const PlanFacts& facts) {
   return facts.host_memory || !facts.one_gpu;
 }
 
+int most_push_channels(const PlanFacts& facts) {
+  if (!crosses_links(facts)) return kernels::kMaxPushChannels;
+  if (facts.one_gpu) return kPushChannelsOnSharedLink[facts.ranks];
+  return facts.host_memory && facts.ranks == 2 ? kPushChannelsOfTwoRanks : kPushChannelsOverLink;
+}
+
 int push_channels(const PlanFacts& facts, std::uint64_t packs) {
-  int most = kernels::kMaxPushChannels;
-  if (crosses_links(facts))
-    most = facts.one_gpu && facts.ranks >= kManyRanks ? kPushChannelsOfManyRanks : kPushChannelsOverLink;
-  return static_cast<int>(std::clamp<std::uint64_t>(packs / kPushPacksPerChannel, 1, most));
+  return static_cast<int>(
+      std::clamp<std::uint64_t>(packs / kPushPacksPerChannel, 1, most_push_channels(facts)));
 }
 
 // Over PCIe sending, receiving and summing overlap piece by piece, the shorter the more sources there are; within a
@@ -73,13 +82,20 @@ std::uint64_t push_piece(const PlanFacts& facts, std::uint64_t share) {
   return even_part(share, std::clamp(share / kPiecesInFlight, single, kLongestPiece));
 }
 
-// In host memory the start and the end of each part, when one direction rests, cost more than the rings' flags if
+// On a shared link the start and the end of each part, when one direction rests, cost more than the rings' flags if
 // many ranks take part, and if there are many parts for two.
 bool push_serves(const PlanFacts& facts, std::uint64_t packs) {
   if (facts.push_packs == 0) return false;
   const std::uint64_t parts = (packs + facts.push_packs - 1) / facts.push_packs;
-  if (!facts.host_memory || parts == 1) return true;
+  if (!facts.host_memory || !facts.one_gpu || parts == 1) return true;
   return facts.ranks == 2 ? parts == 2 : facts.ranks < kManyRanks;
+}
+
+// It spares a round trip but sends twice the bytes; in host memory every poll of a word crosses PCIe as well.
+bool small_pays(const PlanFacts& facts, std::uint64_t shard_bytes) {
+  if (facts.push_packs == 0) return !facts.host_memory;
+  if (facts.host_memory) return !facts.one_gpu && facts.ranks == 2 && shard_bytes <= kPolledInHostMemory;
+  return facts.one_gpu || shard_bytes <= facts.small_until;
 }
 
 // A shard that its mailboxes do not hold goes in parts.
@@ -96,12 +112,14 @@ Plan push_plan(const PlanFacts& facts, std::uint64_t packs) {
 std::uint64_t wanted_chunk(const PlanFacts& facts, std::uint64_t share) {
   if (share <= kLongestSingleChunk) return share;
   const std::uint64_t chunk = std::max((share + kChunksInFlight - 1) / kChunksInFlight, kShortestChunk);
-  if (!facts.host_memory || facts.ranks == 2) return chunk;
-  return std::min(chunk, facts.ranks >= kManyRanks ? kLongestChunkOfManyRanks : kLongestChunkInHostMemory);
+  if (!facts.host_memory) return chunk;
+  if (facts.ranks == 2) return std::min(chunk, kLongestOfTwo);
+  return std::min(chunk, facts.ranks >= kManyRanks ? kLongestOfMany : kLongestOfSeveral);
 }
 
 Plan tree_plan(const PlanFacts& facts, TreeKind kind, std::uint64_t packs) {
-  const int most = facts.host_memory ? kChannelsInHostMemory : kernels::kMaxChannels;
+  const int in_host_memory = facts.ranks == 2 ? kChannelsOfTwoRanks : kChannelsInHostMemory;
+  const int most = facts.host_memory ? in_host_memory : kernels::kMaxChannels;
   const int channels = static_cast<int>(std::clamp<std::uint64_t>(packs / kPacksPerChannel, 1, most));
   const std::uint64_t share = (packs + channels - 1) / channels;
   const std::uint64_t longest = facts.longest_chunk[static_cast<int>(kind)];
@@ -139,11 +157,8 @@ Plan make_plan(const PlanFacts& facts, std::uint64_t shard_bytes, kernels::Scali
   if (push && algorithm == "flat_push") return push_plan(facts, packs);
   const TreeKind tree = deepest(facts);
   if (tree == TreeKind::kFlat || shard_bytes <= kFlatBeforeIslands) {
-    // In host memory every poll of a word would cross PCIe.
-    const bool push_fits = push_serves(facts, packs);
-    const bool small_pays = facts.one_gpu || shard_bytes <= facts.small_until;  // it sends twice the bytes
-    if (small && !facts.host_memory && (!push_fits || small_pays)) return small_plan(facts, packs);
-    if (push_fits) return push_plan(facts, packs);
+    if (small && small_pays(facts, shard_bytes)) return small_plan(facts, packs);
+    if (push_serves(facts, packs)) return push_plan(facts, packs);
   }
   return tree_plan(facts, tree, packs);
 }

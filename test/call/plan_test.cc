@@ -66,17 +66,19 @@ TEST(Plan, PartsInHostMemoryOnlyWhereTheyPay) {
         std::tuple(2, 3, false)}) {
     PlanFacts facts = facts_of(ranks, false);
     facts.host_memory = true;
+    EXPECT_EQ(plan_of(facts, parts * push_bytes(facts)).kernel, Kernel::kFlatPush) << "on links of their own";
+    facts.one_gpu = true;
     EXPECT_EQ(plan_of(facts, parts * push_bytes(facts)).kernel == Kernel::kFlatPush, pushed)
         << ranks << " ranks, " << parts << " parts";
   }
 }
 
 // The blocks of a call are the program's loss.
-TEST(Plan, FourBlocksAreEnoughForALink) {
+TEST(Plan, FewBlocksAreEnoughForALink) {
   for (const bool host_memory : {false, true}) {
     PlanFacts facts = facts_of(8, false);
     facts.host_memory = host_memory;
-    EXPECT_EQ(plan_of(facts, push_bytes(facts)).units, 4);
+    EXPECT_EQ(plan_of(facts, push_bytes(facts)).units, 8);
     facts.one_gpu = true;
     EXPECT_EQ(plan_of(facts, push_bytes(facts)).units, host_memory ? 2 : kernels::kMaxPushChannels);
   }
