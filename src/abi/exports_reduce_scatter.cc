@@ -3,6 +3,7 @@
 #include "abi/export.h"
 #include "abi/group.h"
 #include "abi/handles.h"
+#include "abi/real_calls.h"
 #include "call/reduce_scatter.h"
 #include "comm/user_operations.h"
 
@@ -55,7 +56,7 @@ ncclResult_t refuse_group(const Handle& handle, const Request& request) {
 ncclResult_t serve(const Handle& handle, ncclComm_t comm, const Request& request) {
   const CallRange range(*handle.communicator, request);
   if (const ncclResult_t answer = asked(handle, comm, request); answer != ncclSuccess) return answer;
-  if (!group().open()) return call::launch(*handle.communicator, request);
+  if (!group().open()) return call::launch({handle.communicator, request});
   if (!group().fits(*handle.communicator, request.stream)) return refuse_group(handle, request);
   group().add({handle.communicator, request});
   return ncclSuccess;
@@ -67,6 +68,7 @@ bool serve_or_count(const Handle* handle, ncclComm_t comm, Request request, nccl
   bool served = false;
   *answer = ncclInternalError;
   do_our_part([&] {
+    if (handle->communicator->verifies_calls()) request.real = real_calls(*handle->library);
     const Reason reason = refusal(*handle, comm, &request);
     if (reason != Reason::none) return call::count_forward(*handle->communicator, request, reason);
     served = true;
@@ -87,7 +89,8 @@ ncclResult_t ncclReduceScatter(const void* send, void* receive, size_t count, nc
     return origin.real().ncclReduceScatter(send, receive, count, type, operation, comm, stream);
   const auto handle = find_handle(comm);
   ncclResult_t answer;
-  if (serve_or_count(handle.get(), comm, {send, receive, count, type, operation, {}, stream}, &answer))
+  if (serve_or_count(handle.get(), comm, {send, receive, count, type, operation, {}, stream, nullptr},
+                     &answer))
     return answer;
   return call_real(real_for(handle, *origin.library).ncclReduceScatter, send, receive, count, type, operation,
                    comm, stream);

@@ -25,6 +25,7 @@ namespace nccl_slab {
   ROW(setup_failed, "setting up the slab failed on a rank")                                                 \
   ROW(setup_timeout, "setting up the slab took longer than NCCL_SLAB_SETUP_TIMEOUT")                        \
   ROW(self_test_failed, "the self-test found a pair of ranks whose writes do not arrive")                   \
+  ROW(verification_failed, "a call that was verified (NCCL_SLAB_VERIFY) differed from NCCL's result")       \
   ROW(datatype, "the data type is none of bf16, fp16 and fp32")                                             \
   ROW(operation, "the operation is none of sum, avg and pre-multiplied sum")                                \
   ROW(operation_setting, "NCCL_SLAB_OPS leaves this operation to NCCL")                                     \

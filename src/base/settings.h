@@ -12,7 +12,7 @@ namespace nccl_slab {
 struct Settings {
   bool enable, force, stats;
   std::string algo, transport, islands, ops, debug, debug_file, stats_file, nccl_lib, tune_file, topo_file;
-  std::uint64_t setup_timeout, timeout, slab_mib;
+  std::uint64_t setup_timeout, timeout, slab_mib, verify;
 };
 
 // The settings of this process.

@@ -1,10 +1,13 @@
 #include "call/reduce_scatter.h"
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "base/settings.h"
 #include "call/choice.h"
 #include "call/operation.h"
 #include "call/staging.h"
+#include "call/verification.h"
 #include "comm/engine.h"
 #include "comm/statistics.h"
 #include "device/capture.h"
@@ -25,7 +28,7 @@ Reason verdict(const comm::Communicator& communicator, const Request& request) {
   return operation_verdict(request, settings().ops);
 }
 
-ncclResult_t launch(comm::Communicator& communicator, const Request& request) {
+ncclResult_t launch_unverified(comm::Communicator& communicator, const Request& request) {
   const std::shared_ptr<comm::Engine> engine = communicator.engine();
   if (engine == nullptr) return ncclInvalidUsage;  // ended by another thread since the verdict
   comm::Operation operation = describe(request, communicator.nranks());
@@ -41,6 +44,52 @@ ncclResult_t launch(comm::Communicator& communicator, const Request& request) {
   return as_result(status);
 }
 
+namespace {
+
+// Takes the first request, and the next one of each other rank of the same communicator, out of `left`.
+std::vector<const Queued*> take_ranks(std::vector<const Queued*>* left) {
+  std::vector<const Queued*> ranks;
+  const auto is_first_of_its_rank = [&ranks](const Queued* queued) {
+    const bool same = ranks.empty() || queued->communicator->name().id == ranks[0]->communicator->name().id;
+    return same && std::none_of(ranks.begin(), ranks.end(), [queued](const Queued* taken) {
+             return taken->communicator == queued->communicator;
+           });
+  };
+  for (const Queued* queued : *left)
+    if (is_first_of_its_rank(queued)) ranks.push_back(queued);
+  std::erase_if(*left, [&ranks](const Queued* queued) {
+    return std::find(ranks.begin(), ranks.end(), queued) != ranks.end();
+  });
+  return ranks;
+}
+
+bool wants_verification(const Queued& queued) {
+  return queued.request.real != nullptr && queued.communicator->verifies_calls();
+}
+
+// All ranks of a communicator count its calls alike: either all of these are to be verified or none. One that
+// an earlier call of the group has left to NCCL goes there.
+ncclResult_t launch_next(std::vector<const Queued*>* left) {
+  const Queued& next = *left->front();
+  const bool left_to_nccl = next.communicator->verdict() == Reason::verification_failed;
+  if (!left_to_nccl && !wants_verification(next)) {
+    left->erase(left->begin());
+    return launch_unverified(*next.communicator, next.request);
+  }
+  const std::vector<const Queued*> ranks = take_ranks(left);
+  if (left_to_nccl) return launch_by_nccl(ranks);
+  for (const Queued* rank : ranks) rank->communicator->count_verified_call();
+  return launch_verified(ranks);
+}
+
+}  // namespace
+
+ncclResult_t launch(const Queued& queued) {
+  if (!wants_verification(queued)) return launch_unverified(*queued.communicator, queued.request);
+  std::vector<const Queued*> one{&queued};
+  return launch_next(&one);
+}
+
 // A stream that cannot be asked (its capture has become invalid) is like no other.
 bool captured_alike(cudaStream_t one, cudaStream_t other) {
   device::CaptureState first, second;
@@ -50,10 +99,16 @@ bool captured_alike(cudaStream_t one, cudaStream_t other) {
 
 ncclResult_t launch_group(const std::vector<Queued>& requests) {
   ncclResult_t first = ncclSuccess;
-  for (const Queued& queued : requests) {
-    const ncclResult_t result = launch(*queued.communicator, queued.request);
+  const auto note = [&first](ncclResult_t result) {
     if (first == ncclSuccess) first = result;
+  };
+  if (std::none_of(requests.begin(), requests.end(), &wants_verification)) {
+    for (const Queued& queued : requests) note(launch_unverified(*queued.communicator, queued.request));
+    return first;
   }
+  std::vector<const Queued*> left;
+  for (const Queued& queued : requests) left.push_back(&queued);
+  while (!left.empty()) note(launch_next(&left));
   return first;
 }
 

@@ -17,18 +17,22 @@ namespace nccl_slab::call {
 // count, type and operation), never of pointers, alignment or streams.
 Reason verdict(const comm::Communicator& communicator, const Request& request);
 
-// Issues a request that verdict() admitted on its stream. The current device need not be the communicator's.
-// Counts it in the statistics.
-ncclResult_t launch(comm::Communicator& communicator, const Request& request);
-
-// Whether both streams are captured by the same graph, or neither is captured.
-bool captured_alike(cudaStream_t one, cudaStream_t other);
-
-// Several requests of one group, after the real outermost ncclGroupEnd has succeeded; in the order given.
+// A request that verdict() admitted.
 struct Queued {
   std::shared_ptr<comm::Communicator> communicator;
   Request request;
 };
+
+// Issues it on its stream. The current device need not be the communicator's. Counts it in the statistics.
+ncclResult_t launch(const Queued& queued);
+// The same without a look at NCCL_SLAB_VERIFY.
+ncclResult_t launch_unverified(comm::Communicator& communicator, const Request& request);
+
+// Whether both streams are captured by the same graph, or neither is captured.
+bool captured_alike(cudaStream_t one, cudaStream_t other);
+
+// Several requests of one group, after the real outermost ncclGroupEnd has succeeded; in the order given, but
+// that calls which several ranks of this thread have to verify go together.
 ncclResult_t launch_group(const std::vector<Queued>& requests);
 
 // For tuners (nccl_slab.h): the circumstances for a tuning table, and the plan that a call of so many bytes

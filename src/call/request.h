@@ -8,6 +8,8 @@
 
 namespace nccl_slab::call {
 
+class RealNccl;
+
 // A pre-multiplied sum's factor, or none. Ranks may hold theirs in different places, so the place does not
 // steer the verdict: one in device memory is read by the kernel, in stream order.
 struct Scale {
@@ -24,6 +26,7 @@ struct Request {
   ncclRedOp_t operation = ncclSum;
   Scale scale;  // of a user's operation, looked up by the abi layer
   cudaStream_t stream = nullptr;
+  const RealNccl* real = nullptr;  // of the communicator, while its calls are verified; else null
 };
 
 // Bytes of an element of any of NCCL's types; 0 for an unknown one.

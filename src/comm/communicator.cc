@@ -42,6 +42,7 @@ struct Communicator::State {
   bool settled = false;
   bool ended = false;
   bool voting = false, given_up = false;
+  std::atomic<std::uint64_t> to_verify{settings().verify};
   std::atomic<Reason> reason{Reason::setup_timeout};
   std::shared_ptr<Engine> engine;
   std::map<std::string, std::uint64_t> children;
@@ -125,15 +126,27 @@ void Communicator::settle(Reason reason, std::shared_ptr<Engine> engine) {
   state_->changed.notify_all();
 }
 
-std::shared_ptr<Engine> Communicator::take_engine() {
+std::shared_ptr<Engine> Communicator::take_engine(Reason reason) {
   const std::lock_guard lock(state_->mutex);
-  state_->ended = true;
-  state_->reason.store(Reason::ended, std::memory_order_release);
+  if (reason == Reason::ended) state_->ended = true;
+  state_->reason.store(state_->ended ? Reason::ended : reason, std::memory_order_release);
   return std::exchange(state_->engine, nullptr);
 }
 
+bool Communicator::verifies_calls() const {
+  return state_->to_verify.load(std::memory_order_relaxed) != 0;
+}
+
+void Communicator::count_verified_call() {
+  state_->to_verify.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Communicator::forward_from_now_on(Reason reason) {
+  if (const std::shared_ptr<Engine> working = take_engine(reason)) quarantine(working);
+}
+
 void Communicator::abort() {
-  if (const std::shared_ptr<Engine> working = take_engine()) {
+  if (const std::shared_ptr<Engine> working = take_engine(Reason::ended)) {
     working->abort_for_program();
     (void)drained_within(*working, kLeavePatience);
     quarantine(working);
@@ -143,7 +156,7 @@ void Communicator::abort() {
 
 void Communicator::end() {
   wait_settled();
-  if (const std::shared_ptr<Engine> working = take_engine()) {
+  if (const std::shared_ptr<Engine> working = take_engine(Reason::ended)) {
     if (!drained_within(*working, kDrainPatience)) {
       NCCL_SLAB_WARN(
           "reduce-scatters of a communicator that ends still wait for a peer after 60 s; they are cut off");

@@ -51,6 +51,12 @@ class Communicator {
   // the real finalize or destroy runs. Idempotent. After it the communicator forwards with Reason::ended.
   void end();
 
+  // NCCL_SLAB_VERIFY: whether calls are still to be verified, and that one of them goes that way now.
+  bool verifies_calls() const;
+  void count_verified_call();
+  // The slab serves no further call, for this reason. What graphs hold of it goes on.
+  void forward_from_now_on(Reason reason);
+
   std::shared_ptr<Engine> engine() const;  // null unless verdict() is none
   Statistics& statistics() const;
 
@@ -60,7 +66,7 @@ class Communicator {
   void settle(Reason reason, std::shared_ptr<Engine> engine);
 
  private:
-  std::shared_ptr<Engine> take_engine();
+  std::shared_ptr<Engine> take_engine(Reason reason);
 
   struct State;
   const ncclComm_t real_;

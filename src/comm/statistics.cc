@@ -71,6 +71,12 @@ const char* word_of_algorithm(std::size_t k) {
   return Statistics::algorithm_word(static_cast<int>(k));
 }
 
+// Nothing unless calls were to be verified.
+std::string json_verified(const Statistics& s) {
+  if (s.verified.calls.load() + s.unverified.calls.load() == 0) return "";
+  return ", \"verified\": " + json_count(s.verified) + ", \"unverified\": " + json_count(s.unverified);
+}
+
 void append_line(const Statistics& s, const char* path, const Statistics::Count& count, std::string* text) {
   if (count.calls.load() == 0) return;
   char line[160];
@@ -108,7 +114,7 @@ std::string statistics_json(const std::vector<std::shared_ptr<Statistics>>& all)
     text += "{\"rank\": " + std::to_string(s->rank) + ", \"nranks\": " + std::to_string(s->nranks) +
             ", \"slab\": " + json_count(s->slab) +
             ", \"forward\": " + json_counts(s->forward, &word_of_reason) +
-            ", \"algorithms\": " + json_counts(s->by_algorithm, &word_of_algorithm) + "}";
+            ", \"algorithms\": " + json_counts(s->by_algorithm, &word_of_algorithm) + json_verified(*s) + "}";
   }
   return text + "\n]\n";
 }
@@ -117,6 +123,8 @@ std::string statistics_text(const std::vector<std::shared_ptr<Statistics>>& all)
   std::string text;
   for (const auto& s : all) {
     append_line(*s, "slab", s->slab, &text);
+    append_line(*s, "compared with NCCL's", s->verified, &text);
+    append_line(*s, "to be compared, but not", s->unverified, &text);
     for (std::size_t k = 0; k < s->forward.size(); ++k)
       append_line(*s, (std::string("forwarded, ") + word_of_reason(k) + ":").c_str(), s->forward[k], &text);
   }

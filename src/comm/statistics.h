@@ -31,6 +31,7 @@ class Statistics {
 
   const int rank, nranks;
   Count slab;
+  Count verified, unverified;  // of the calls that NCCL_SLAB_VERIFY asks for: compared, or not to be compared
   std::array<Count, kAlgorithms> by_algorithm;
   std::array<Count, kReasonCount> forward;
 };

@@ -21,7 +21,7 @@ std::uint64_t settings_digest(const Settings& settings) {
   std::string text;
   for (const std::string* word : {&settings.algo, &settings.transport, &settings.islands, &settings.ops})
     text += *word + '\n';
-  for (const std::uint64_t number : {std::uint64_t{settings.force}, settings.slab_mib})
+  for (const std::uint64_t number : {std::uint64_t{settings.force}, settings.slab_mib, settings.verify})
     text += std::to_string(number) + '\n';
   return fnv1a(text);
 }

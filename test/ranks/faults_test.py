@@ -113,8 +113,36 @@ def apart(report):
     return report.check("a network namespace for each rank", differing(job, RANKS, "missing_rank"))
 
 
+def compared(job, which):
+    return [sum(each.get(which, {"calls": 0})["calls"] for each in job.statistics if each["nranks"] == RANKS and each["rank"] == rank)
+            for rank in range(RANKS)]
+
+
+def verified(report):
+    """NCCL_SLAB_VERIFY: a fault that begins when the self-test is over. The highest bit of an exponent changes."""
+    fault = "fault corrupt 1->0 from=256 offset=3 bit=6 after=50"
+    cases = ("--case", "shapes,average,premulsum,in_place,groups,two_streams,communicators", "--repeat", 5)
+    job = Job(SUITE, "--ranks", RANKS, *cases, faults=fault)
+    report.check("without it the program computes with damaged data", [] if "FAILED" in job.stdout else [job.output()])
+    for threads in ([], ["--threads"]):
+        name = "ranks as threads" if threads else "ranks as processes"
+        job = Job(SUITE, "--ranks", RANKS, *cases, *threads, faults=fault, settings={"VERIFY": "1000000"})
+        problems = job.problems() + ([] if "verification_failed" in job.reasons(RANKS) else [str(job.statistics)])
+        told = job.log.count("of a verified reduce-scatter is")
+        report.check(f"with it NCCL's result counts, {name}", problems + ([] if told else [job.log[-2000:]]))
+        job = Job(SUITE, "--ranks", RANKS, *cases, *threads, settings={"VERIFY": "1000000"})
+        calls, slab = compared(job, "verified"), job.slab_calls(RANKS)
+        report.check(f"a good machine passes, {name}", job.problems() + ([] if calls == slab and min(calls) > 50 else [f"{calls} of {slab}"]))
+    job = Job(SUITE, "--ranks", RANKS, "--case", "graph_mixed,first_in_capture", settings={"VERIFY": "1000000"})
+    captured = compared(job, "unverified")
+    report.check("captured calls are not compared, but counted", job.problems() + ([] if min(captured) > 0 else [str(captured)]))
+    job = Job(SUITE, "--ranks", RANKS, "--case", "shapes", settings={"VERIFY": "3"})
+    report.check("the first three calls only", job.problems() + ([] if set(compared(job, "verified")) == {3} else [str(job.statistics)]))
+
+
 SCENARIOS = {"lying pairs": lying_pairs, "unmapped pairs": unmapped_pairs, "no way left": no_way_left, "frozen": frozen,
-             "odd machines": odd_machines, "apart": apart}
+             "odd machines": odd_machines, "apart": apart,
+             "verified": verified}
 
 if __name__ == "__main__":
     sys.exit(run(SCENARIOS))

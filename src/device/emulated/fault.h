@@ -9,11 +9,12 @@
 namespace nccl_slab::emulated {
 
 enum class FaultKind {
-  kDrop,          // writes from -> to vanish
-  kMirror,        // the writer sees its own writes, the owner does not
-  kCorrupt,       // writes from -> to of at least `bytes` arrive with a flipped bit
-  kSlow,          // writes from -> to take bytes / rate
-  kIpcOpen,       // cudaIpcOpenMemHandle of `to`'s memory by `from` fails with `code`
+  kDrop,     // writes from -> to vanish
+  kMirror,   // the writer sees its own writes, the owner does not
+  kCorrupt,  // writes from -> to of at least `bytes` arrive with `bit` flipped, `offset` bytes behind their
+             // middle, once `after` kernels of `from` have started
+  kSlow,     // writes from -> to take bytes / rate
+  kIpcOpen,  // cudaIpcOpenMemHandle of `to`'s memory by `from` fails with `code`
   kPeerEnable,    // cudaDeviceEnablePeerAccess(to) on `from` fails with `code`
   kHostRegister,  // cudaHostRegister on `from` fails with `code`, but for the first `after` calls
   kAllocate,      // cudaMalloc on `from` fails with `code`
@@ -29,6 +30,8 @@ struct Fault {
   std::size_t bytes = 0;
   double rate = 0;  // GB/s
   unsigned long after = 0;
+  std::size_t offset = 0;
+  int bit = 0;
 
   bool concerns(FaultKind which, int writer, int owner) const {
     return kind == which && (from < 0 || from == writer) && (to < 0 || to == owner);

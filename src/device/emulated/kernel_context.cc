@@ -77,11 +77,14 @@ void write(void* destination, const void* source, std::size_t bytes) {
 
 void transfer(Runtime& runtime, int from, int to, void* destination, const void* source, std::size_t bytes) {
   runtime.state.count(from, to, bytes);
-  bool drop = false, corrupt = false;
+  bool drop = false;
+  const Fault* corrupt = nullptr;
   for (const Fault& fault : runtime.machine.faults) {
     if (from < 0 || to < 0 || from == to) break;
     drop |= fault.concerns(FaultKind::kDrop, from, to);
-    corrupt |= fault.concerns(FaultKind::kCorrupt, from, to) && bytes >= fault.bytes;
+    if (fault.concerns(FaultKind::kCorrupt, from, to) && bytes >= fault.bytes &&
+        runtime.devices[from]->kernels.load() >= fault.after)
+      corrupt = &fault;
     if (fault.concerns(FaultKind::kSlow, from, to) && fault.rate > 0) {
       std::this_thread::sleep_for(
           std::chrono::duration<double>(static_cast<double>(bytes) / (fault.rate * 1e9)));
@@ -89,7 +92,9 @@ void transfer(Runtime& runtime, int from, int to, void* destination, const void*
   }
   if (drop || bytes == 0) return;
   write(destination, source, bytes);
-  if (corrupt) static_cast<unsigned char*>(destination)[bytes / 2] ^= 1;
+  if (corrupt != nullptr)
+    static_cast<unsigned char*>(destination)[std::min(bytes / 2 + corrupt->offset, bytes - 1)] ^=
+        static_cast<unsigned char>(1u << corrupt->bit);
 }
 
 namespace {

@@ -240,6 +240,8 @@ class Reader {
     fault.code = static_cast<cudaError_t>(count(statement.take("code", "999")));
     fault.bytes = bytes(statement.take("from", "0"));
     fault.rate = number(statement.take("rate", "0"));
+    fault.bit = count(statement.take("bit", "0")) % 8;
+    fault.offset = bytes(statement.take("offset", "0"));
     fault.after = static_cast<unsigned long>(count(statement.take("after", "0")));
     machine_.faults.push_back(fault);
     if (which.both) {
