@@ -46,7 +46,9 @@ Status Slab::allocate(const Agreement& agreement, int rank, cudaStream_t stream)
         !status)
       return status;
   if (any_source(agreement, rank, Transport::kHost))
-    if (const Status status = device::SharedHostMemory::create(layout_.part_bytes, &own_host_); !status)
+    if (const Status status = device::SharedHostMemory::create(
+            layout_.part_bytes, agreement.facts[static_cast<std::size_t>(rank)].numa_node, &own_host_);
+        !status)
       return status;
   for (int source = 0; source < layout_.ranks; ++source) {
     const bool peer = agreement.transport(source, rank) == Transport::kPeer;

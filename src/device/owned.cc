@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "device/numa.h"
+
 namespace nccl_slab::device {
 
 Status create_event(Event* event) {
@@ -37,9 +39,23 @@ SharedHostMemory::~SharedHostMemory() {
   if (host_pointer_ != nullptr) ::munmap(host_pointer_, bytes_);
 }
 
-Status SharedHostMemory::create(std::size_t bytes, SharedHostMemory* memory) {
+namespace {
+
+// The pages are made by the reservation, so the wish comes first. It stays with the file, whoever maps it.
+void prefer_node_for(int descriptor, std::size_t bytes, int node) {
+  if (node < 0 || ::ftruncate(descriptor, static_cast<off_t>(bytes)) != 0) return;
+  void* const mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  if (mapped == MAP_FAILED) return;
+  (void)prefer_node(mapped, bytes, node);
+  ::munmap(mapped, bytes);
+}
+
+}  // namespace
+
+Status SharedHostMemory::create(std::size_t bytes, int numa_node, SharedHostMemory* memory) {
   OwnedFd descriptor(::memfd_create("nccl-slab", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!descriptor) return Status::error(std::string("memfd_create: ") + std::strerror(errno));
+  prefer_node_for(descriptor.get(), bytes, numa_node);
   if (const int error = ::posix_fallocate(descriptor.get(), 0, static_cast<off_t>(bytes)); error != 0)
     return Status::error("reserving " + std::to_string(bytes) +
                          " bytes of host memory: " + std::strerror(error));

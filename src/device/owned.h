@@ -51,7 +51,8 @@ class SharedHostMemory {
   SharedHostMemory& operator=(SharedHostMemory&& other) noexcept;
   ~SharedHostMemory();
 
-  static Status create(std::size_t bytes, SharedHostMemory* memory);
+  // `numa_node`: whose pages are wanted; -1: anyone's.
+  static Status create(std::size_t bytes, int numa_node, SharedHostMemory* memory);
   // `descriptor` is one that create() made, perhaps in another process.
   static Status attach(OwnedFd descriptor, std::size_t bytes, SharedHostMemory* memory);
 
