@@ -47,6 +47,8 @@ FORWARD(cudaPeekAtLastError, (), ())
 FORWARD(cudaGetDevice, (int* device), (device))
 FORWARD(cudaSetDevice, (int device), (device))
 FORWARD(cudaGetDeviceCount, (int* count), (count))
+FORWARD(cudaDriverGetVersion, (int* version), (version))
+FORWARD(cudaRuntimeGetVersion, (int* version), (version))
 FORWARD(cudaGetDeviceProperties, (cudaDeviceProp * properties, int device), (properties, device))
 FORWARD(cudaDeviceGetAttribute, (int* value, cudaDeviceAttr attribute, int device),
         (value, attribute, device))

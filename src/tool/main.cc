@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "tool/bench.h"
+#include "tool/doctor.h"
 #include "tool/env.h"
 #include "tool/explain.h"
 #include "tool/run.h"
@@ -25,6 +26,7 @@ constexpr Command kCommands[] = {
     {"run", kRunUsage, kRunSummary, &run_command},
     {"env", kEnvUsage, kEnvSummary, &env_command},
     {"bench", kBenchUsage, kBenchSummary, &bench_command},
+    {"doctor", kDoctorUsage, kDoctorSummary, &doctor_command},
     {"explain", kExplainUsage, kExplainSummary, &explain_command},
     {"tune", kTuneUsage, kTuneSummary, &tune_command},
     {"topo", kTopoUsage, kTopoSummary, &topo_command},

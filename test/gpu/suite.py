@@ -10,6 +10,7 @@ import sys
 import time
 
 import plan_bench
+import plan_doctor
 import plan_kernels
 import plan_nccl_tests
 import plan_programs
@@ -75,6 +76,7 @@ def plan(arguments: argparse.Namespace, places: Places) -> list[Step]:
     environment = Environment(places, devices)
     quick = arguments.quick
     return [
+        *plan_doctor.steps(places, environment),
         *plan_kernels.rank_suite(places, environment, (2, 4) if quick else (2, 3, 4, 5, 8)),
         *plan_programs.own_programs(places, environment, (4,) if quick else (2, 4, 8)),
         *plan_programs.wrong_calls(places, environment),
