@@ -20,6 +20,7 @@ constexpr std::uint64_t kNamedSmall = 1001;
 constexpr std::uint32_t kShortChunk = 64;
 constexpr std::uint64_t kPacksPerBlock = 256;
 constexpr int kSmallBlocks = 8;
+constexpr std::uint64_t kPushChunks = 4;
 
 class Rounds {
  public:
@@ -36,12 +37,14 @@ class Rounds {
  private:
   void add_lone() {
     add_small(", alone", TestContents::kLone, small_elements(), kPackElements);
+    add_push(", alone", TestContents::kLone, push_elements(), kPackElements);
     for (int kind = 0; kind < kTreeKinds; ++kind)
       if (longest(kind) != 0) add_lone(kind);
   }
 
   void add_named() {
     add_small("", TestContents::kNamed, std::min(kNamedSmall, small_elements()), 1);
+    add_push("", TestContents::kNamed, std::min(kNamedCount / 4, push_elements()), 1);
     for (int kind = 0; kind < kTreeKinds; ++kind)
       if (longest(kind) != 0) add_named(kind, false);
     add_named(0, true);
@@ -51,7 +54,7 @@ class Rounds {
     for (int turn = 0; turn < kSlots; ++turn) add_whole_rings();
     for (int parity = 0; parity < 2; ++parity) {
       add_small(", all mailboxes", TestContents::kCancelling, small_elements(), 1);
-      add_push(", all mailboxes");
+      add_push(", all mailboxes", TestContents::kCancelling, push_elements(), 1);
     }
   }
 
@@ -87,13 +90,14 @@ class Rounds {
     add(operation, name, contents, count, period);
   }
 
-  void add_push(const char* name) {
-    if (facts_.push_packs == 0) return;
+  void add_push(const char* name, TestContents contents, std::uint64_t count, std::uint64_t period) {
+    if (count == 0) return;
     Operation operation;
     operation.kernel = Kernel::kFlatPush;
     operation.units = kNamedChannels;
-    operation.chunk_packs = facts_.push_packs / 4;
-    add(operation, name, TestContents::kCancelling, facts_.push_packs * kPackElements, 1);
+    operation.chunk_packs =
+        static_cast<std::uint32_t>(std::max<std::uint64_t>(count / kPackElements / kPushChunks, 1));
+    add(operation, name, contents, count, period);
   }
 
   static Operation tree(int kind, int channels, std::uint32_t chunk) {
@@ -121,6 +125,7 @@ class Rounds {
 
   std::uint32_t longest(int kind) const { return facts_.longest_chunk[static_cast<std::size_t>(kind)]; }
   std::uint64_t small_elements() const { return facts_.small_packs * kPackElements; }
+  std::uint64_t push_elements() const { return facts_.push_packs * kPackElements; }
 
   const PlanFacts& facts_;
   const std::uint64_t sources_;

@@ -18,6 +18,8 @@ SCENARIOS = {
     "3 ranks": (3, [], {"flat_small", "flat_push"}, {}),
     "5 ranks over two islands": (5, [], {"flat_small", "islands"}, {}),
     "8 ranks over two islands": (8, [], {"flat_small", "islands"}, {}),
+    "6 ranks": (6, ["--case", SOME], {"flat_small"}, {}),
+    "7 ranks": (7, ["--case", SOME], {"flat_small"}, {}),
     "3 ranks as threads": (3, ["--threads"], {"flat_small", "flat_push"}, {}),
     "8 ranks as threads": (8, ["--threads"], {"flat_small", "islands"}, {}),
     "4 ranks under a switch": (4, ["--case", SOME], {"flat_small", "flat_push"}, {"machine": "4-switch"}),
