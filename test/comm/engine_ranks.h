@@ -3,6 +3,9 @@
 // run in children (test/device/processes.h), and so do expectations.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,6 +16,13 @@
 #include "meeting_ranks.h"
 
 namespace nccl_slab::comm {
+
+// Tests on slabs of one MiB. The setting is read by the children.
+class SmallSlab : public testing::Test {
+ protected:
+  SmallSlab() { ::setenv("NCCL_SLAB_SLAB_MIB", "1", 1); }
+  ~SmallSlab() override { ::unsetenv("NCCL_SLAB_SLAB_MIB"); }
+};
 
 struct EngineRank {
   int rank = 0, ranks = 0;

@@ -15,14 +15,14 @@ using device_test::MachineChoice;
 using kernels::Kernel;
 using namespace std::chrono_literals;
 
-class EngineRanks : public testing::TestWithParam<std::pair<const char*, int>> {};
+class EngineRanks : public SmallSlab, public testing::WithParamInterface<std::pair<const char*, int>> {};
 
 TEST_P(EngineRanks, PassTheSelfTestAndSumExactly) {
   const auto [machine, ranks] = GetParam();
   on_engines({machine, {}, {}, {}}, ranks, [](EngineRank& me) {
     for (const TestDepth depth : {TestDepth::kWhole, TestDepth::kShort}) {
       TestFindings findings;
-      const Status tested = self_test(*me.engine, depth, in(kLong), &findings);
+      const Status tested = self_test(*me.engine, depth, in(4 * kLong), &findings);
       ASSERT_TRUE(tested) << tested.what();
       EXPECT_TRUE(findings.blamed.empty());
     }

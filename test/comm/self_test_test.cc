@@ -21,36 +21,40 @@ PairSet pair(int from, int to) {
   return pairs;
 }
 
-// The self-test alone, without the pair check before it: rank `to` finds the fault and blames the pair if
-// `named`.
-void expect_found(const std::string& faults, int ranks, int from, int to, bool named = true) {
+// A small slab: its chunks are short, and a test is soon over.
+class SelfTest : public SmallSlab {};
+class PairCheck : public SmallSlab {};
+
+// The self-test alone, without the pair check before it: rank `to` finds the fault and blames the pair.
+void expect_found(const std::string& faults, int ranks, int from, int to, std::chrono::milliseconds time) {
   on_engines({"8-4+4", faults, {}, {}}, ranks, [=](EngineRank& me) {
     TestFindings findings;
-    const Status tested = self_test(*me.engine, TestDepth::kWhole, in(3s), &findings);
+    const Status tested = self_test(*me.engine, TestDepth::kWhole, in(time), &findings);
     ASSERT_TRUE(me.meet());
     EXPECT_FALSE(findings.stuck);
     if (me.rank != to) return;
     EXPECT_FALSE(tested);
-    EXPECT_EQ(findings.blamed, named ? pair(from, to) : PairSet()) << tested.what();
+    EXPECT_EQ(findings.blamed, pair(from, to)) << tested.what();
   });
 }
 
-TEST(SelfTest, BlamesThePairWhoseWritesDoNotArrive) {
-  expect_found("fault drop 1->2", 3, 1, 2);
-  expect_found("fault drop 4->0", 8, 4, 0);
+// The owner waits for them until its time is up.
+TEST_F(SelfTest, BlamesThePairWhoseWritesDoNotArrive) {
+  expect_found("fault drop 1->2", 3, 1, 2, 3s);
+  expect_found("fault drop 4->0", 8, 4, 0, 3s);
 }
 
 // A flipped bit that rounds away in a sum of others; from the smallest stores of a mailbox to the longest.
-TEST(SelfTest, BlamesThePairThatFlipsABit) {
-  expect_found("fault corrupt 1->0", 2, 1, 0);
-  expect_found("fault corrupt 1->0 from=64", 4, 1, 0);
-  expect_found("fault corrupt 2->1 from=1KiB", 3, 2, 1);
-  expect_found("fault corrupt 7->3 from=20KiB", 8, 7, 3);
-  expect_found("fault corrupt 1->0 from=128KiB", 2, 1, 0);
+TEST_F(SelfTest, BlamesThePairThatFlipsABit) {
+  expect_found("fault corrupt 1->0", 2, 1, 0, 3s);  // in words with flags, which are then waited for
+  expect_found("fault corrupt 1->0 from=64", 4, 1, 0, 4 * kLong);
+  expect_found("fault corrupt 2->1 from=1KiB", 3, 2, 1, 4 * kLong);
+  expect_found("fault corrupt 7->3 from=2000", 8, 7, 3, 4 * kLong);
+  expect_found("fault corrupt 1->0 from=12KiB", 2, 1, 0, 4 * kLong);
 }
 
 // The negative control of the rounds that look at single bits: the short test, which sums, lets it pass.
-TEST(SelfTest, SumsAloneDoNotSeeALowBit) {
+TEST_F(SelfTest, SumsAloneDoNotSeeALowBit) {
   on_engines({"8-4+4", "fault corrupt 1->0 from=64", {}, {}}, 4, [](EngineRank& me) {
     TestFindings findings;
     const Status tested = self_test(*me.engine, TestDepth::kShort, in(kLong), &findings);
@@ -59,7 +63,7 @@ TEST(SelfTest, SumsAloneDoNotSeeALowBit) {
 }
 
 // Without the self-test a program computes with damaged data.
-TEST(SelfTest, WithoutItTheDamageIsThere) {
+TEST_F(SelfTest, WithoutItTheDamageIsThere) {
   on_engines({"8-4+4", "fault corrupt 1->0 from=64", {}, {}}, 2, [](EngineRank& me) {
     EngineCall call(me, 3001);
     call.fill(3);
@@ -68,7 +72,7 @@ TEST(SelfTest, WithoutItTheDamageIsThere) {
   });
 }
 
-TEST(SelfTest, EndsInTimeWhenADeviceStandsStill) {
+TEST_F(SelfTest, EndsInTimeWhenADeviceStandsStill) {
   on_engines({"4-switch", {}, {}, {}}, 3, [](EngineRank& me) {
     if (me.rank == 1) nccl_slab_emulated_freeze(1, 1);
     ASSERT_TRUE(me.meet());
@@ -94,12 +98,12 @@ void expect_checked(const std::string& faults, int ranks, const PairSet& lying) 
   });
 }
 
-TEST(PairCheck, FindsNothingOnAGoodMachine) {
+TEST_F(PairCheck, FindsNothingOnAGoodMachine) {
   expect_checked("", 2, {});
   expect_checked("", 8, {});
 }
 
-TEST(PairCheck, BlamesEveryPairThatLies) {
+TEST_F(PairCheck, BlamesEveryPairThatLies) {
   PairSet two = pair(1, 0);
   two.add(3, 2);
   expect_checked("fault drop 1->0; fault corrupt 3->2 from=4KiB", 4, two);
