@@ -21,8 +21,8 @@ static_assert(static_cast<int>(tune::ElementWord::kBf16) == static_cast<int>(ker
 constexpr int kSmallBlocksOfAllRanks = 128;
 
 int most_channels(const PlanFacts& facts, const Plan& plan) {
-  if (plan.kernel == kernels::Kernel::kTree) return kernels::kMaxChannels;
-  if (plan.kernel == kernels::Kernel::kFlatPush) return kernels::kMaxPushChannels;
+  if (plan.kernel == kernels::Kernel::kTree) return std::min(facts.most_channels, kernels::kMaxChannels);
+  if (plan.kernel == kernels::Kernel::kFlatPush) return facts.most_channels;
   return std::min(kSmallBlocksOfAllRanks / facts.ranks, kernels::kMaxSmallBlocks);
 }
 

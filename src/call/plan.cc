@@ -11,7 +11,7 @@ using kernels::Kernel;
 
 // All bounds below were measured on one GPU (doc/performance.md).
 constexpr std::uint64_t kSmallPacksPerBlock = 64;
-// Blocks of all ranks that share a GPU must be resident at once, beside the program's own.
+// Of all ranks that share a GPU: they must be resident at once, several on an SM.
 constexpr int kSmallBlocksOfAllRanks = 128;
 // Two crossings of the boundary cost more than what flat sends over it, until the shard is longer than this.
 constexpr std::uint64_t kFlatBeforeIslands = 8192;
@@ -64,8 +64,8 @@ bool crosses_links(const PlanFacts& facts) {
 }
 
 int most_push_channels(const PlanFacts& facts) {
-  if (!crosses_links(facts)) return kernels::kMaxPushChannels;
-  if (facts.one_gpu) return kPushChannelsOnSharedLink[facts.ranks];
+  if (!crosses_links(facts)) return facts.most_channels;
+  if (facts.one_gpu) return std::min(facts.most_channels, kPushChannelsOnSharedLink[facts.ranks]);
   return facts.host_memory && facts.ranks == 2 ? kPushChannelsOfTwoRanks : kPushChannelsOverLink;
 }
 
@@ -119,7 +119,7 @@ std::uint64_t wanted_chunk(const PlanFacts& facts, std::uint64_t share) {
 
 Plan tree_plan(const PlanFacts& facts, TreeKind kind, std::uint64_t packs) {
   const int in_host_memory = facts.ranks == 2 ? kChannelsOfTwoRanks : kChannelsInHostMemory;
-  const int most = facts.host_memory ? in_host_memory : kernels::kMaxChannels;
+  const int most = std::min(facts.most_channels, facts.host_memory ? in_host_memory : kernels::kMaxChannels);
   const int channels = static_cast<int>(std::clamp<std::uint64_t>(packs / kPacksPerChannel, 1, most));
   const std::uint64_t share = (packs + channels - 1) / channels;
   const std::uint64_t longest = facts.longest_chunk[static_cast<int>(kind)];

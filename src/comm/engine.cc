@@ -52,6 +52,14 @@ bool on_one_gpu(const Agreement& agreement) {
                      [&](const auto& facts) { return topology::text_of(facts.uuid) == first; });
 }
 
+// The same on all ranks, since they share the GPU.
+int share_of_multiprocessors(int device, int ranks) {
+  int multiprocessors = 0;
+  if (cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess)
+    (void)cudaGetLastError();
+  return std::clamp(multiprocessors / ranks, 1, kernels::kMaxPushChannels);
+}
+
 // A call of one piece a channel sends and then receives; with more, both at a time.
 int push_roles(const kernels::Arguments& a) {
   return kernels::channel_steps(a, 0) > 1 ? 2 : 1;
@@ -89,6 +97,7 @@ Status Engine::build_on(cudaStream_t stream, const Agreement& agreement, Deadlin
   plan_facts_.host_memory = agreement.uses_host_memory();
   plan_facts_.small_until = predicted_small_until(agreement);
   plan_facts_.one_gpu = on_one_gpu(agreement);
+  if (plan_facts_.one_gpu) plan_facts_.most_channels = share_of_multiprocessors(device_, plan_facts_.ranks);
   plan_facts_.key = agreement.table_key();
   if (agreement.same_table())
     plan_facts_.measured = tune::Selection(tune::process_table().entries, plan_facts_.key);

@@ -34,9 +34,11 @@ struct PlanFacts {
   std::uint32_t push_packs = 0;  // capacity of a push mailbox
   std::array<std::uint32_t, kTreeKinds> longest_chunk{};  // packs; 0: the tree does not exist
   bool one_gpu = false;                                   // all ranks share it
-  bool host_memory = false;                               // some pair goes through host memory
-  tune::TableKey key{};                                   // of a tuning table's entries
-  tune::Selection measured{};                             // empty: not tuned, or the ranks' tables differ
+  // Channels of one rank: those of all ranks on a GPU must be resident at once, an SM each.
+  int most_channels = kernels::kMaxPushChannels;
+  bool host_memory = false;    // some pair goes through host memory
+  tune::TableKey key{};        // of a tuning table's entries
+  tune::Selection measured{};  // empty: not tuned, or the ranks' tables differ
 };
 
 struct Operation {

@@ -84,6 +84,15 @@ TEST(Plan, FewBlocksAreEnoughForALink) {
   }
 }
 
+// Eight ranks on a GPU of 58 SMs: what does not fit there at once would wait for itself.
+TEST(Plan, RanksThatShareAGpuFitOnIt) {
+  PlanFacts facts = facts_of(8, false);
+  facts.one_gpu = true;
+  facts.most_channels = 58 / 8;
+  for (const char* algorithm : {"flat_push", "flat"})
+    EXPECT_EQ(plan_of(facts, kLarge, algorithm).units, 58 / 8) << algorithm;
+}
+
 TEST(Plan, ShortShardsSpareTheSecondExchangeOfIslands) {
   const PlanFacts facts = facts_of(8, true);
   EXPECT_EQ(plan_of(facts, 8192).kernel, Kernel::kFlatSmall);
