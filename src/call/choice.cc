@@ -17,15 +17,6 @@ static_assert(static_cast<int>(tune::ElementWord::kBf16) == static_cast<int>(ker
               static_cast<int>(tune::ElementWord::kFp16) == static_cast<int>(kernels::DataType::kFp16) &&
               static_cast<int>(tune::ElementWord::kFp32) == static_cast<int>(kernels::DataType::kFp32));
 
-// Of all ranks, which may share a GPU.
-constexpr int kSmallBlocksOfAllRanks = 128;
-
-int most_channels(const PlanFacts& facts, const Plan& plan) {
-  if (plan.kernel == kernels::Kernel::kTree) return std::min(facts.most_channels, kernels::kMaxChannels);
-  if (plan.kernel == kernels::Kernel::kFlatPush) return facts.most_channels;
-  return std::min(kSmallBlocksOfAllRanks / facts.ranks, kernels::kMaxSmallBlocks);
-}
-
 // A push mailbox holds a whole shard, in pieces of any length.
 std::uint32_t longest_chunk(const PlanFacts& facts, const Plan& plan) {
   if (plan.kernel == kernels::Kernel::kFlatPush) return facts.push_packs;
@@ -34,7 +25,7 @@ std::uint32_t longest_chunk(const PlanFacts& facts, const Plan& plan) {
 
 // The plan with what the text says of channels and chunk, as far as a launch can have it.
 Plan with_geometry(const PlanFacts& facts, Plan plan, const PlanText& text) {
-  if (text.channels > 0) plan.units = std::min(text.channels, most_channels(facts, plan));
+  if (text.channels > 0) plan.units = std::min(text.channels, most_units(facts, plan.kernel));
   if (text.chunk > 0 && plan.chunk_packs > 0)
     plan.chunk_packs = std::min(text.chunk, longest_chunk(facts, plan));
   return plan;

@@ -9,7 +9,7 @@ using comm::PlanFacts;
 using comm::TreeKind;
 using kernels::Kernel;
 
-// All bounds below were measured on one GPU (doc/performance.md).
+// All bounds below were measured, on one GPU and on two (doc/performance.md).
 constexpr std::uint64_t kSmallPacksPerBlock = 64;
 // Of all ranks that share a GPU: they must be resident at once, several on an SM.
 constexpr int kSmallBlocksOfAllRanks = 128;
@@ -46,8 +46,7 @@ bool small_fits(const PlanFacts& facts, std::uint64_t packs, kernels::Scaling sc
 
 Plan small_plan(const PlanFacts& facts, std::uint64_t packs) {
   const auto blocks = (packs + kSmallPacksPerBlock - 1) / kSmallPacksPerBlock;
-  const std::uint64_t most =
-      std::min(kSmallBlocksOfAllRanks / facts.ranks, static_cast<int>(kernels::kMaxSmallBlocks));
+  const std::uint64_t most = most_units(facts, Kernel::kFlatSmall);
   return {Kernel::kFlatSmall, TreeKind::kFlat, static_cast<int>(std::clamp<std::uint64_t>(blocks, 1, most)),
           0};
 }
@@ -64,8 +63,9 @@ bool crosses_links(const PlanFacts& facts) {
 }
 
 int most_push_channels(const PlanFacts& facts) {
-  if (!crosses_links(facts)) return facts.most_channels;
-  if (facts.one_gpu) return std::min(facts.most_channels, kPushChannelsOnSharedLink[facts.ranks]);
+  const int most = most_units(facts, Kernel::kFlatPush);
+  if (!crosses_links(facts)) return most;
+  if (facts.one_gpu) return std::min(most, kPushChannelsOnSharedLink[facts.ranks]);
   return facts.host_memory && facts.ranks == 2 ? kPushChannelsOfTwoRanks : kPushChannelsOverLink;
 }
 
@@ -118,8 +118,9 @@ std::uint64_t wanted_chunk(const PlanFacts& facts, std::uint64_t share) {
 }
 
 Plan tree_plan(const PlanFacts& facts, TreeKind kind, std::uint64_t packs) {
-  const int in_host_memory = facts.ranks == 2 ? kChannelsOfTwoRanks : kChannelsInHostMemory;
-  const int most = std::min(facts.most_channels, facts.host_memory ? in_host_memory : kernels::kMaxChannels);
+  int most = most_units(facts, Kernel::kTree);
+  if (facts.host_memory)
+    most = std::min(most, facts.ranks == 2 ? kChannelsOfTwoRanks : kChannelsInHostMemory);
   const int channels = static_cast<int>(std::clamp<std::uint64_t>(packs / kPacksPerChannel, 1, most));
   const std::uint64_t share = (packs + channels - 1) / channels;
   const std::uint64_t longest = facts.longest_chunk[static_cast<int>(kind)];
@@ -141,6 +142,12 @@ bool forced_tree(const PlanFacts& facts, const std::string& algorithm, TreeKind*
 }
 
 }  // namespace
+
+int most_units(const PlanFacts& facts, Kernel kernel) {
+  if (kernel == Kernel::kTree) return std::min(facts.most_channels, kernels::kMaxChannels);
+  if (kernel == Kernel::kFlatPush) return facts.most_channels;
+  return std::min(kSmallBlocksOfAllRanks / facts.ranks, kernels::kMaxSmallBlocks);
+}
 
 int Plan::algorithm() const {
   if (kernel == Kernel::kFlatPush) return 4;

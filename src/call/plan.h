@@ -18,6 +18,10 @@ struct Plan {
   int algorithm() const;          // index into the statistics' words
 };
 
+// The most channels of a kernel, or blocks of flat_small, that one rank may take: those of all ranks on a GPU must be
+// resident at once.
+int most_units(const comm::PlanFacts& facts, kernels::Kernel kernel);
+
 // `algorithm` is NCCL_SLAB_ALGO. One that does not fit the ranks or the size counts as auto.
 Plan make_plan(const comm::PlanFacts& facts, std::uint64_t shard_bytes, kernels::Scaling scaling,
                const std::string& algorithm);
