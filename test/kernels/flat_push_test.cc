@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/expect_right.h"
 #include "kernels/rank_threads.h"
 #include "kernels/trees.h"
 
@@ -9,14 +10,6 @@ namespace nccl_slab::kernels {
 namespace {
 
 using Call = RankThreads::Call;
-
-void expect_right(const std::vector<RankThreads::Result>& results) {
-  for (std::size_t k = 0; k < results.size(); ++k) {
-    EXPECT_TRUE(results[k].finished) << "call " << k;
-    EXPECT_TRUE(results[k].exact) << "call " << k;
-    EXPECT_TRUE(results[k].untouched) << "call " << k;
-  }
-}
 
 class FlatPushRanks : public testing::TestWithParam<int> {};
 

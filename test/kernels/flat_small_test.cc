@@ -2,20 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/expect_right.h"
 #include "kernels/rank_threads.h"
 
 namespace nccl_slab::kernels {
 namespace {
 
 using Call = RankThreads::Call;
-
-void expect_right(const std::vector<RankThreads::Result>& results) {
-  for (std::size_t k = 0; k < results.size(); ++k) {
-    EXPECT_TRUE(results[k].finished) << "call " << k;
-    EXPECT_TRUE(results[k].exact) << "call " << k;
-    EXPECT_TRUE(results[k].untouched) << "call " << k;
-  }
-}
 
 class FlatSmallRanks : public testing::TestWithParam<int> {};
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/expect_right.h"
 #include "kernels/rank_threads.h"
 #include "kernels/trees.h"
 
@@ -11,14 +12,6 @@ namespace {
 constexpr std::size_t kPart = 1 << 20;
 
 using Call = RankThreads::Call;
-
-void expect_right(const std::vector<RankThreads::Result>& results) {
-  for (std::size_t k = 0; k < results.size(); ++k) {
-    EXPECT_TRUE(results[k].finished) << "call " << k;
-    EXPECT_TRUE(results[k].exact) << "call " << k;
-    EXPECT_TRUE(results[k].untouched) << "call " << k;
-  }
-}
 
 class EveryTree : public testing::TestWithParam<std::string> {
  protected:
