@@ -56,23 +56,8 @@ class Bench {
   }
 
   std::vector<std::string> command(bool ours, int ranks) const {
-    const double share = share_s();
-    std::vector<std::string> words = {layout_.bench_program,
-                                      "--rows",
-                                      "--ranks",
-                                      std::to_string(ranks),
-                                      "--devices",
-                                      std::to_string(options_.devices),
-                                      "--sizes",
-                                      options_.sizes,
-                                      "--series",
-                                      options_.series,
-                                      "--repeats",
-                                      std::to_string(options_.repeats),
-                                      "--budget",
-                                      std::to_string(share),
-                                      "--limit",
-                                      std::to_string(static_cast<int>(share + kGrace))};
+    std::vector<std::string> words =
+        bench_child_command(layout_.bench_program, options_, ranks, share_s(), kGrace);
     if (ours && !NCCL_SLAB_IS_EMULATED && report_.runs.empty()) words.emplace_back("--link");
     return words;
   }

@@ -90,6 +90,18 @@ void take_bench_line(const std::string& line, BenchRun* run) {
   }
 }
 
+std::vector<std::string> bench_child_command(const std::string& program, const BenchOptions& options,
+                                             int ranks, double budget_s, double grace_s) {
+  return {program,     "--rows",
+          "--ranks",   std::to_string(ranks),
+          "--devices", std::to_string(options.devices),
+          "--sizes",   options.sizes,
+          "--series",  options.series,
+          "--repeats", std::to_string(options.repeats),
+          "--budget",  std::to_string(budget_s),
+          "--limit",   std::to_string(static_cast<int>(budget_s + grace_s))};
+}
+
 std::string run_bench_child(const std::vector<std::string>& command, const Variables& variables,
                             double limit_s, const Take& take) {
   int ends[2];

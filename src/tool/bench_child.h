@@ -6,10 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "tool/bench_options.h"
 #include "tool/bench_result.h"
 #include "tool/run_environment.h"
 
 namespace nccl_slab::tool {
+
+// The command that measures what the options say over `ranks` ranks, by itself within `budget_s` seconds and ended
+// by itself `grace_s` later. Pure.
+std::vector<std::string> bench_child_command(const std::string& program, const BenchOptions& options,
+                                             int ranks, double budget_s, double grace_s);
 
 // Runs the program with its lines going to `take`; returns why it failed, or nothing. After `limit_s` seconds
 // it is killed, and the ranks with it.

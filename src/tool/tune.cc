@@ -71,25 +71,9 @@ class Tuning {
   bool leads() const { return launched_.rank <= 0; }
 
   std::vector<std::string> command(int ranks, double share_s) const {
-    std::vector<std::string> words = {layout_.bench_program,
-                                      "--rows",
-                                      "--tune",
-                                      "--ranks",
-                                      std::to_string(ranks),
-                                      "--devices",
-                                      std::to_string(options_.devices),
-                                      "--sizes",
-                                      options_.sizes,
-                                      "--series",
-                                      options_.series,
-                                      "--repeats",
-                                      std::to_string(options_.repeats),
-                                      "--repeat-ms",
-                                      "10",
-                                      "--budget",
-                                      std::to_string(share_s),
-                                      "--limit",
-                                      std::to_string(static_cast<int>(share_s + kGrace))};
+    std::vector<std::string> words =
+        bench_child_command(layout_.bench_program, options_, ranks, share_s, kGrace);
+    for (const char* word : {"--tune", "--repeat-ms", "10"}) words.emplace_back(word);
     if (launched_.rank >= 0)
       for (const std::string& word : {std::string("--rank"), std::to_string(launched_.rank),
                                       std::string("--board"), board_of(launched_)})
