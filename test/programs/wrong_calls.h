@@ -1,11 +1,14 @@
-// What the rows of wrong_calls share: a rank's communicator, buffers and transcript. Thread safety: each rank
-// has its own Caller.
+// What the rows of wrong_calls share: a rank's communicator and buffers, and how a row is run. Thread safety: each
+// rank has its own Caller.
 #pragma once
 
-#include <initializer_list>
+#include <functional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "device_buffer.h"
+#include "ledger.h"
 #include "require.h"
 #include "team.h"
 
@@ -13,20 +16,29 @@ namespace programs {
 
 constexpr size_t kWrongCallsCount = 64;  // elements of a shard
 
+using Results = std::vector<int>;  // what the calls of a row returned, in order
+
+// What all ranks are told.
+struct WrongCallsOptions {
+  bool destroyed_too;              // also calls on destroyed communicators
+  bool rare_too;                   // also suspend and resume, and children of revoked communicators
+  std::set<std::string> left_out;  // rows
+  std::string dies;                // a row in which ranks end as if NCCL had died of it; empty for none
+};
+
 struct Caller {
   const Member& member;
+  const WrongCallsOptions& options;
+  Ledger& ledger;
   ncclComm_t comm;      // of all ranks
   cudaStream_t stream;  // a non-blocking one
   DeviceBuffer& send;   // of all ranks' shards, in fp32
   DeviceBuffer& receive;
   int version;          // of the NCCL of this process
   bool checks_buffers;  // NCCL_CHECK_POINTERS=1: then wrong buffers are refused, else they end the process
-  bool destroyed_too;   // also calls on destroyed communicators
-  bool rare_too;        // also suspend and resume, and children of revoked communicators
-  std::string transcript;
 
-  // One line: what the calls of a row returned, in order.
-  void note(const std::string& row, std::initializer_list<int> results);
+  // Makes the calls of a row and prints its line at once, unless the row is left out.
+  void row(const std::string& name, const std::function<Results()>& calls);
 
   int reduce_scatter(ncclComm_t on, size_t count = kWrongCallsCount, int type = ncclFloat32,
                      int op = ncclSum) const;

@@ -16,27 +16,31 @@ Function* newer(const Caller& caller, const char* name, int since) {
 }
 
 void of_nothing(Caller& caller) {
-  caller.note("end of nothing",
-              {ncclCommFinalize(nullptr), ncclCommDestroy(nullptr), ncclCommAbort(nullptr)});
+  caller.row("end of nothing", [&]() -> Results {
+    return {ncclCommFinalize(nullptr), ncclCommDestroy(nullptr), ncclCommAbort(nullptr)};
+  });
   if (auto* revoke = newer<Revoke>(caller, "ncclCommRevoke", 22807))
-    caller.note("revoke of nothing", {revoke(nullptr, 0)});
+    caller.row("revoke of nothing", [&]() -> Results { return {revoke(nullptr, 0)}; });
   if (auto* suspend = newer<Suspend>(caller, "ncclCommSuspend", 22907))
-    caller.note("suspend of nothing", {suspend(nullptr, kSuspendMemory)});
+    caller.row("suspend of nothing", [&]() -> Results { return {suspend(nullptr, kSuspendMemory)}; });
   if (auto* resume = newer<Resume>(caller, "ncclCommResume", 22907))
-    caller.note("resume of nothing", {resume(nullptr)});
+    caller.row("resume of nothing", [&]() -> Results { return {resume(nullptr)}; });
 }
 
 void finalized(Caller& caller) {
   ncclComm_t comm = caller.child();
   ncclResult_t state = ncclSuccess;
-  caller.note("in step before finalize", {caller.in_step(comm)});
-  caller.note("finalize", {ncclCommFinalize(comm), ncclCommGetAsyncError(comm, &state), state});
-  caller.note("finalize twice", {ncclCommFinalize(comm)});
-  caller.note("wrong after finalize",
-              {caller.reduce_scatter(comm, 8, kNoType), caller.reduce_scatter(comm, 0)});
+  caller.row("in step before finalize", [&]() -> Results { return {caller.in_step(comm)}; });
+  caller.row("finalize", [&]() -> Results {
+    return {ncclCommFinalize(comm), ncclCommGetAsyncError(comm, &state), state};
+  });
+  caller.row("finalize twice", [&]() -> Results { return {ncclCommFinalize(comm)}; });
+  caller.row("wrong after finalize", [&]() -> Results {
+    return {caller.reduce_scatter(comm, 8, kNoType), caller.reduce_scatter(comm, 0)};
+  });
   if (auto* revoke = newer<Revoke>(caller, "ncclCommRevoke", 22807))
-    caller.note("revoke after finalize", {revoke(comm, 0)});
-  caller.note("destroy after finalize", {caller.end(comm)});
+    caller.row("revoke after finalize", [&]() -> Results { return {revoke(comm, 0)}; });
+  caller.row("destroy after finalize", [&]() -> Results { return {caller.end(comm)}; });
 }
 
 // A revoke that NCCL refuses, by one rank only, leaves the communicator as it was on all of them.
@@ -44,48 +48,55 @@ void revoked(Caller& caller) {
   auto* revoke = newer<Revoke>(caller, "ncclCommRevoke", 22807);
   if (revoke == nullptr) return;
   ncclComm_t comm = caller.child();
-  caller.note("in step before revoke", {caller.in_step(comm)});
-  if (caller.is_first()) caller.note("revoke with unknown flags", {revoke(comm, 1), revoke(comm, -1)});
+  caller.row("in step before revoke", [&]() -> Results { return {caller.in_step(comm)}; });
+  if (caller.is_first())
+    caller.row("revoke with unknown flags", [&]() -> Results { return {revoke(comm, 1), revoke(comm, -1)}; });
   caller.member.board->barrier();
-  caller.note("in step after a refused revoke", {caller.in_step(comm)});
-  caller.note("revoke", {revoke(comm, 0)});
-  caller.note("reduce-scatter after revoke",
-              {caller.reduce_scatter(comm), caller.reduce_scatter(comm, 0, kNoType)});
-  caller.note("end after revoke", {revoke(comm, 0), ncclCommFinalize(comm)});
-  if (caller.rare_too) {
+  caller.row("in step after a refused revoke", [&]() -> Results { return {caller.in_step(comm)}; });
+  caller.row("revoke", [&]() -> Results { return {revoke(comm, 0)}; });
+  caller.row("reduce-scatter after revoke", [&]() -> Results {
+    return {caller.reduce_scatter(comm), caller.reduce_scatter(comm, 0, kNoType)};
+  });
+  caller.row("end after revoke", [&]() -> Results { return {revoke(comm, 0), ncclCommFinalize(comm)}; });
+  if (caller.options.rare_too) {
     ncclComm_t child = nullptr;
-    caller.note("child of a revoked one", {ncclCommSplit(comm, 0, caller.member.rank, &child, nullptr)});
-    caller.note("in step on a child of a revoked one", {caller.in_step(child)});
-    caller.note("destroy of the child", {caller.end(child)});
+    caller.row("child of a revoked one",
+               [&]() -> Results { return {ncclCommSplit(comm, 0, caller.member.rank, &child, nullptr)}; });
+    caller.row("in step on a child of a revoked one", [&]() -> Results { return {caller.in_step(child)}; });
+    caller.row("destroy of the child", [&]() -> Results { return {caller.end(child)}; });
   }
-  caller.note("destroy after revoke", {caller.end(comm)});
+  caller.row("destroy after revoke", [&]() -> Results { return {caller.end(comm)}; });
 }
 
 // Suspend without flags does nothing, also when one rank alone does it.
 void paused(Caller& caller) {
   auto* suspend = newer<Suspend>(caller, "ncclCommSuspend", 22907);
   auto* resume = newer<Resume>(caller, "ncclCommResume", 22907);
-  if (!caller.rare_too || suspend == nullptr || resume == nullptr) return;
+  if (!caller.options.rare_too || suspend == nullptr || resume == nullptr) return;
   ncclComm_t comm = caller.child();
-  caller.note("in step before suspend", {caller.in_step(comm)});
-  if (caller.is_first()) caller.note("suspend of no resource", {suspend(comm, 0)});
+  caller.row("in step before suspend", [&]() -> Results { return {caller.in_step(comm)}; });
+  if (caller.is_first())
+    caller.row("suspend of no resource", [&]() -> Results { return {suspend(comm, 0)}; });
   caller.member.board->barrier();
-  caller.note("in step after it", {caller.in_step(comm)});
-  caller.note("suspend", {suspend(comm, kSuspendMemory)});
-  caller.note("wrong while suspended", {caller.reduce_scatter(comm, 8, kNoType)});
-  caller.note("resume", {resume(comm)});
-  caller.note("in step after resume", {caller.in_step(comm)});
-  caller.note("destroy after resume", {caller.end(comm)});
+  caller.row("in step after it", [&]() -> Results { return {caller.in_step(comm)}; });
+  caller.row("suspend", [&]() -> Results { return {suspend(comm, kSuspendMemory)}; });
+  caller.row("wrong while suspended", [&]() -> Results { return {caller.reduce_scatter(comm, 8, kNoType)}; });
+  caller.row("resume", [&]() -> Results { return {resume(comm)}; });
+  caller.row("in step after resume", [&]() -> Results { return {caller.in_step(comm)}; });
+  caller.row("destroy after resume", [&]() -> Results { return {caller.end(comm)}; });
 }
 
 void destroyed(Caller& caller) {
-  if (!caller.destroyed_too) return;
+  if (!caller.options.destroyed_too) return;
   ncclComm_t comm = caller.child(), other = nullptr;
   int number = 0;
-  caller.note("destroy", {caller.end(comm)});
-  caller.note("after destroy", {caller.reduce_scatter(comm), caller.reduce_scatter(comm, 0, kNoType),
-                                ncclCommCount(comm, &number), ncclCommSplit(comm, 0, 0, &other, nullptr),
-                                ncclCommFinalize(comm), ncclCommDestroy(comm), ncclCommAbort(comm)});
+  caller.row("destroy", [&]() -> Results { return {caller.end(comm)}; });
+  caller.row("after destroy", [&]() -> Results {
+    return {caller.reduce_scatter(comm),  caller.reduce_scatter(comm, 0, kNoType),
+            ncclCommCount(comm, &number), ncclCommSplit(comm, 0, 0, &other, nullptr),
+            ncclCommFinalize(comm),       ncclCommDestroy(comm),
+            ncclCommAbort(comm)};
+  });
 }
 
 // A non-blocking communicator keeps what one call got wrong.
@@ -95,13 +106,16 @@ void non_blocking(Caller& caller) {
   ncclComm_t comm = nullptr;
   const ncclUniqueId id = caller.member.board->share_unique_id(caller.member.rank);
   (void)ncclCommInitRankConfig(&comm, caller.member.ranks, id, caller.member.rank, &config);
-  caller.note("non-blocking", {settled(comm)});
-  caller.note("in step, non-blocking", {caller.in_step(comm), settled(comm)});
-  caller.note("wrong, non-blocking", {caller.reduce_scatter(comm, 8, kNoType), settled(comm)});
-  caller.note("right after wrong, non-blocking",
-              {caller.reduce_scatter(comm), caller.reduce_scatter(comm, 0)});
+  caller.row("non-blocking", [&]() -> Results { return {settled(comm)}; });
+  caller.row("in step, non-blocking", [&]() -> Results { return {caller.in_step(comm), settled(comm)}; });
+  caller.row("wrong, non-blocking", [&]() -> Results {
+    return {caller.reduce_scatter(comm, 8, kNoType), settled(comm)};
+  });
+  caller.row("right after wrong, non-blocking", [&]() -> Results {
+    return {caller.reduce_scatter(comm), caller.reduce_scatter(comm, 0)};
+  });
   caller.member.board->barrier();
-  caller.note("abort, non-blocking", {ncclCommAbort(comm)});
+  caller.row("abort, non-blocking", [&]() -> Results { return {ncclCommAbort(comm)}; });
   caller.member.board->barrier();
 }
 

@@ -12,28 +12,38 @@ constexpr int kNoOperation = 123456;
 void communicators(Caller& caller) {
   static char no_communicator[16 << 20];  // larger than any communicator, all zeros
   auto* zeros = reinterpret_cast<ncclComm_t>(no_communicator);
-  caller.note("no communicator", {caller.reduce_scatter(nullptr), caller.reduce_scatter(nullptr, 0),
-                                  caller.reduce_scatter(nullptr, 8, kNoType, kNoOperation)});
-  caller.note("a communicator of zeros", {caller.reduce_scatter(zeros), caller.reduce_scatter(zeros, 0)});
+  caller.row("no communicator", [&]() -> Results {
+    return {caller.reduce_scatter(nullptr), caller.reduce_scatter(nullptr, 0),
+            caller.reduce_scatter(nullptr, 8, kNoType, kNoOperation)};
+  });
+  caller.row("a communicator of zeros", [&]() -> Results {
+    return {caller.reduce_scatter(zeros), caller.reduce_scatter(zeros, 0)};
+  });
 }
 
 void types_and_operations(Caller& caller) {
   for (int type : {-1, 12, kNoType})
-    caller.note("type " + std::to_string(type),
-                {caller.reduce_scatter(caller.comm, 8, type), caller.reduce_scatter(caller.comm, 0, type)});
+    caller.row("type " + std::to_string(type), [&]() -> Results {
+      return {caller.reduce_scatter(caller.comm, 8, type), caller.reduce_scatter(caller.comm, 0, type)};
+    });
   for (int op : {-1, static_cast<int>(ncclNumOps), kNoOperation, 0x7fffffff})
-    caller.note("operation " + std::to_string(op), {caller.reduce_scatter(caller.comm, 8, ncclFloat32, op),
-                                                    caller.reduce_scatter(caller.comm, 0, ncclFloat32, op)});
-  caller.note("type and operation", {caller.reduce_scatter(caller.comm, 8, kNoType, kNoOperation)});
-  caller.note("another type",
-              {ncclAllReduce(caller.send.data(), caller.send.data(), 8, static_cast<ncclDataType_t>(kNoType),
-                             ncclSum, caller.comm, caller.stream)});
+    caller.row("operation " + std::to_string(op), [&]() -> Results {
+      return {caller.reduce_scatter(caller.comm, 8, ncclFloat32, op),
+              caller.reduce_scatter(caller.comm, 0, ncclFloat32, op)};
+    });
+  caller.row("type and operation",
+             [&]() -> Results { return {caller.reduce_scatter(caller.comm, 8, kNoType, kNoOperation)}; });
+  caller.row("another type", [&]() -> Results {
+    return {ncclAllReduce(caller.send.data(), caller.send.data(), 8, static_cast<ncclDataType_t>(kNoType),
+                          ncclSum, caller.comm, caller.stream)};
+  });
 }
 
 void counts(Caller& caller) {
-  caller.note("nothing to do", {caller.reduce_scatter(caller.comm, 0)});
+  caller.row("nothing to do", [&]() -> Results { return {caller.reduce_scatter(caller.comm, 0)}; });
   if (!caller.checks_buffers)
-    caller.note("nothing to do, nowhere", {caller.reduce_scatter_from(nullptr, nullptr, 0)});
+    caller.row("nothing to do, nowhere",
+               [&]() -> Results { return {caller.reduce_scatter_from(nullptr, nullptr, 0)}; });
 }
 
 void* on_another_device(const Caller& caller) {
@@ -52,15 +62,18 @@ void buffers(Caller& caller) {
   void* elsewhere = on_another_device(caller);
   void* from = caller.send.data();
   void* into = caller.receive.data();
-  caller.note("nowhere",
-              {caller.reduce_scatter_from(nullptr, into), caller.reduce_scatter_from(from, nullptr),
-               caller.reduce_scatter_from(nullptr, nullptr, 0)});
-  caller.note("memory of the host",
-              {caller.reduce_scatter_from(host.data(), into), caller.reduce_scatter_from(from, host.data()),
-               caller.reduce_scatter_from(host.data(), into, 0)});
+  caller.row("nowhere", [&]() -> Results {
+    return {caller.reduce_scatter_from(nullptr, into), caller.reduce_scatter_from(from, nullptr),
+            caller.reduce_scatter_from(nullptr, nullptr, 0)};
+  });
+  caller.row("memory of the host", [&]() -> Results {
+    return {caller.reduce_scatter_from(host.data(), into), caller.reduce_scatter_from(from, host.data()),
+            caller.reduce_scatter_from(host.data(), into, 0)};
+  });
   // With one device the other one is the right one: then both calls are collectives, and right.
-  caller.note("another device",
-              {caller.reduce_scatter_from(elsewhere, into), caller.reduce_scatter_from(from, elsewhere)});
+  caller.row("another device", [&]() -> Results {
+    return {caller.reduce_scatter_from(elsewhere, into), caller.reduce_scatter_from(from, elsewhere)};
+  });
   REQUIRE(cudaStreamSynchronize(caller.stream));
   caller.member.board->barrier();
   REQUIRE(cudaFree(elsewhere));
@@ -74,32 +87,41 @@ void own_operations(Caller& caller) {
   const auto create = [&](ncclComm_t on) {
     return ncclRedOpCreatePreMulSum(&op, &factor, ncclFloat32, ncclScalarHostImmediate, on);
   };
-  caller.note("own operation, no communicator", {create(nullptr)});
+  caller.row("own operation, no communicator", [&]() -> Results { return {create(nullptr)}; });
   REQUIRE(create(caller.comm));
   ncclComm_t other = caller.child();
-  caller.note("own operation of another communicator", {caller.reduce_scatter(other, 8, ncclFloat32, op)});
-  caller.note("own operation of another type", {caller.reduce_scatter(caller.comm, 8, ncclFloat16, op)});
-  caller.note("own operation without elements", {caller.reduce_scatter(caller.comm, 0, ncclFloat32, op)});
-  caller.note("end of an operation", {ncclRedOpDestroy(op, nullptr), ncclRedOpDestroy(op, caller.comm),
-                                      ncclRedOpDestroy(op, caller.comm)});
-  caller.note("ended operation", {caller.reduce_scatter(caller.comm, 8, ncclFloat32, op)});
-  caller.note("end of operations that are not the program's",
-              {ncclRedOpDestroy(ncclSum, caller.comm), ncclRedOpDestroy(ncclAvg, nullptr),
-               ncclRedOpDestroy(static_cast<ncclRedOp_t>(kNoOperation), caller.comm)});
-  caller.note("end of the other communicator", {caller.end(other)});
+  caller.row("own operation of another communicator",
+             [&]() -> Results { return {caller.reduce_scatter(other, 8, ncclFloat32, op)}; });
+  caller.row("own operation of another type",
+             [&]() -> Results { return {caller.reduce_scatter(caller.comm, 8, ncclFloat16, op)}; });
+  caller.row("own operation without elements",
+             [&]() -> Results { return {caller.reduce_scatter(caller.comm, 0, ncclFloat32, op)}; });
+  caller.row("end of an operation", [&]() -> Results {
+    return {ncclRedOpDestroy(op, nullptr), ncclRedOpDestroy(op, caller.comm),
+            ncclRedOpDestroy(op, caller.comm)};
+  });
+  caller.row("ended operation",
+             [&]() -> Results { return {caller.reduce_scatter(caller.comm, 8, ncclFloat32, op)}; });
+  caller.row("end of operations that are not the program's", [&]() -> Results {
+    return {ncclRedOpDestroy(ncclSum, caller.comm), ncclRedOpDestroy(ncclAvg, nullptr),
+            ncclRedOpDestroy(static_cast<ncclRedOp_t>(kNoOperation), caller.comm)};
+  });
+  caller.row("end of the other communicator", [&]() -> Results { return {caller.end(other)}; });
 }
 
 void queries(Caller& caller) {
   int number = 0;
   ncclResult_t state = ncclSuccess;
-  caller.note("queries to nowhere",
-              {ncclCommCount(caller.comm, nullptr), ncclCommUserRank(caller.comm, nullptr),
-               ncclCommCuDevice(caller.comm, nullptr), ncclGetVersion(nullptr),
-               ncclCommGetAsyncError(caller.comm, nullptr), ncclGetUniqueId(nullptr)});
-  caller.note("queries of nothing",
-              {ncclCommCount(nullptr, &number), ncclCommUserRank(nullptr, &number),
-               ncclCommCuDevice(nullptr, &number), ncclCommGetAsyncError(nullptr, &state)});
-  caller.note("state", {ncclCommGetAsyncError(caller.comm, &state), state});
+  caller.row("queries to nowhere", [&]() -> Results {
+    return {ncclCommCount(caller.comm, nullptr),         ncclCommUserRank(caller.comm, nullptr),
+            ncclCommCuDevice(caller.comm, nullptr),      ncclGetVersion(nullptr),
+            ncclCommGetAsyncError(caller.comm, nullptr), ncclGetUniqueId(nullptr)};
+  });
+  caller.row("queries of nothing", [&]() -> Results {
+    return {ncclCommCount(nullptr, &number), ncclCommUserRank(nullptr, &number),
+            ncclCommCuDevice(nullptr, &number), ncclCommGetAsyncError(nullptr, &state)};
+  });
+  caller.row("state", [&]() -> Results { return {ncclCommGetAsyncError(caller.comm, &state), state}; });
 }
 
 }  // namespace

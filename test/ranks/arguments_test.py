@@ -51,7 +51,19 @@ def wrong_calls(report):
         report.check(f"the slab took what was right, {name}", unserved(ours, ranks))
 
 
-SCENARIOS = {"wrong calls": wrong_calls}
+def deaths(report):
+    """A row of which ranks die is a line of its own, and all others are there in spite of it."""
+    whole = Job(WRONG, "--rare")
+    for name, row, arguments in (("all ranks", "type 99", []), ("one rank", "init of wrong ranks", []),
+                                 ("a process of all ranks", "wrong, then right", ["--threads"])):
+        broken = Job(WRONG, "--rare", "--dies", row, *arguments)
+        differ = set(lines(whole)) ^ set(lines(broken))
+        others = sorted(line for line in differ if f" {row}:" not in line and not line.startswith("wrong_calls:"))
+        died = [] if any(line.endswith(f" {row}: died of signal 11") for line in differ) else ["nobody died"]
+        report.check(f"all other rows, when {name} died", whole.problems() + broken.problems() + others + died)
+
+
+SCENARIOS = {"wrong calls": wrong_calls, "deaths": deaths}
 
 if __name__ == "__main__":
     sys.exit(run(SCENARIOS))
