@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -23,7 +24,8 @@ class Trial {
         findings_(*findings),
         rank_(engine.meeting().rank()),
         ranks_(engine.meeting().nranks()),
-        rounds_(self_test_rounds(engine.plan_facts(), depth)) {}
+        rounds_(self_test_rounds(engine.plan_facts(), depth)),
+        numbers_(ranks_, rank_) {}
 
   Status run() {
     const Status opened = open();
@@ -45,6 +47,7 @@ class Trial {
     if (const Status status = device::create_stream(&stream_); !status) return status;
     std::uint64_t bytes = 0;
     for (const TestRound& round : rounds_) bytes = std::max(bytes, round.operation.shard_bytes);
+    buffer_ = std::make_unique_for_overwrite<float[]>(bytes * static_cast<unsigned>(ranks_) / sizeof(float));
     if (const Status status = device::PooledMemory::on_device(bytes * ranks_, stream_.get(), &send_); !status)
       return status;
     return device::PooledMemory::on_device(bytes, stream_.get(), &receive_);
@@ -61,10 +64,9 @@ class Trial {
     operation.send = send_.get();
     operation.receive = receive_.get();
     going_on_ = false;
-    const std::vector<float> sent = round.data.contribution(rank_);
-    if (const Status status =
-            copy(send_.get(), sent.data(), sent.size() * sizeof(float), cudaMemcpyHostToDevice);
-        !status)
+    numbers_.contribute(round.data, buffer_.get());
+    const std::uint64_t bytes = operation.shard_bytes * static_cast<unsigned>(ranks_);
+    if (const Status status = copy(send_.get(), buffer_.get(), bytes, cudaMemcpyHostToDevice); !status)
       return status;
     const cudaError_t poisoned = cudaMemsetAsync(receive_.get(), 0xff, operation.shard_bytes, stream_.get());
     if (const Status status = device::cuda_status(poisoned, "poisoning"); !status) return status;
@@ -125,19 +127,16 @@ class Trial {
   }
 
   Status check(const TestRound& round) {
-    const std::vector<float> expected = round.data.result(rank_);
-    std::vector<float> got(expected.size());
-    const std::size_t bytes = got.size() * sizeof(float);
-    if (const Status status = copy(got.data(), receive_.get(), bytes, cudaMemcpyDeviceToHost); !status)
+    const float* const got = buffer_.get();
+    const std::uint64_t bytes = round.operation.shard_bytes;
+    if (const Status status = copy(buffer_.get(), receive_.get(), bytes, cudaMemcpyDeviceToHost); !status)
       return status;
-    if (std::memcmp(got.data(), expected.data(), bytes) == 0) return Status::ok();
-    const auto differs = [&](std::uint64_t e) {
-      return std::memcmp(&got[e], &expected[e], sizeof(float)) != 0;
-    };
-    std::uint64_t first = 0;
-    while (!differs(first)) ++first;
-    for (std::uint64_t e = first; round.direct() && e < got.size(); ++e)
-      if (differs(e)) blame(round.data, e, got[e], expected[e]);
+    const std::uint64_t count = round.data.count, first = numbers_.first_wrong(round.data, got);
+    if (first == count) return Status::ok();
+    for (std::uint64_t e = first; round.direct() && e < count; ++e)
+      if (const float expected = numbers_.expected(round.data, e);
+          std::memcmp(&got[e], &expected, sizeof(float)) != 0)
+        blame(round.data, e, got[e], expected);
     return Status::error("rank " + std::to_string(rank_) + " sees a wrong result at element " +
                          std::to_string(first) + names());
   }
@@ -168,7 +167,9 @@ class Trial {
   TestFindings& findings_;
   const int rank_, ranks_;
   const std::vector<TestRound> rounds_;
-  bool going_on_ = true;  // the engine works, whatever the data
+  TestNumbers numbers_;
+  std::unique_ptr<float[]> buffer_;  // the send buffer, then the result, as the host has them
+  bool going_on_ = true;             // the engine works, whatever the data
   device::Stream stream_;
   device::PooledMemory send_, receive_;
 };

@@ -15,8 +15,18 @@ using Rows = std::vector<std::vector<float>>;
 
 Rows contributions(const TestData& data) {
   Rows rows;
-  for (int rank = 0; rank < data.ranks; ++rank) rows.push_back(data.contribution(rank));
+  for (int rank = 0; rank < data.ranks; ++rank) {
+    rows.emplace_back(data.count * static_cast<std::uint64_t>(data.ranks));
+    TestNumbers(data.ranks, rank).contribute(data, rows.back().data());
+  }
   return rows;
+}
+
+std::vector<float> result_of(const TestData& data, int owner) {
+  TestNumbers numbers(data.ranks, owner);
+  std::vector<float> values;
+  for (std::uint64_t e = 0; e < data.count; ++e) values.push_back(numbers.expected(data, e));
+  return values;
 }
 
 // The kernels' arithmetic: fp64 in rank order, rounded once.
@@ -47,7 +57,7 @@ TEST_P(TestDataOf, EveryContentsSumsToItsResult) {
     const TestData data{contents, GetParam(), kCount, 7, 5};
     const Rows rows = contributions(data);
     for (int owner = 0; owner < data.ranks; ++owner) {
-      const std::vector<float> result = data.result(owner);
+      const std::vector<float> result = result_of(data, owner);
       for (std::uint64_t e = 0; e < kCount; ++e)
         ASSERT_TRUE(same_bits(flat_sum(column(rows, owner * kCount + e)), result[e])) << owner << " " << e;
     }
@@ -57,15 +67,16 @@ TEST_P(TestDataOf, EveryContentsSumsToItsResult) {
 TEST_P(TestDataOf, AnyFlippedBitOfTheLoneSourceShows) {
   const TestData data{TestContents::kLone, GetParam(), kCount, 7, 1};
   const Rows rows = contributions(data);
+  const std::vector<float> result = result_of(data, 0);
   for (std::uint64_t e = 0; e < kCount; ++e) {
     std::vector<float> values = column(rows, e);
     const int source = data.lone_source(0, e);
     ASSERT_NE(source, 0);
-    ASSERT_TRUE(same_bits(values[static_cast<std::size_t>(source)], data.result(0)[e]));
+    ASSERT_TRUE(same_bits(values[static_cast<std::size_t>(source)], result[e]));
     for (int bit = 0; bit < 32; ++bit) {
       std::vector<float> damaged = values;
       damaged[static_cast<std::size_t>(source)] = flipped(damaged[static_cast<std::size_t>(source)], bit);
-      ASSERT_FALSE(same_bits(flat_sum(damaged), data.result(0)[e])) << e << " bit " << bit;
+      ASSERT_FALSE(same_bits(flat_sum(damaged), result[e])) << e << " bit " << bit;
     }
   }
 }
@@ -82,7 +93,7 @@ TEST_P(TestDataOf, AnyFlippedBitOfCancellingNumbersShows) {
   const TestData data{TestContents::kCancelling, GetParam(), kCount, 1, 3};
   const Rows rows = contributions(data);
   for (int owner = 0; owner < data.ranks; ++owner) {
-    const std::vector<float> result = data.result(owner);
+    const std::vector<float> result = result_of(data, owner);
     for (std::uint64_t e = 0; e < kCount; ++e) {
       const std::vector<float> values = column(rows, owner * kCount + e);
       for (int bit = 0; bit < 32; ++bit) {
@@ -102,11 +113,43 @@ TEST_P(TestDataOf, AnyFlippedBitOfCancellingNumbersShows) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, TestDataOf, testing::Range(2, 9));
 
-TEST(TestDataSeed, MakesOtherNumbers) {
-  const TestData one{TestContents::kLone, 4, kCount, 1, 1}, other{TestContents::kLone, 4, kCount, 1, 2};
+// What rank 2 of 4 sends to rank 0, where it is not zero, is something else in the other data.
+int equal_places(const TestData& a, const TestData& b) {
+  const std::vector<float> one = contributions(a)[2], other = contributions(b)[2];
   int equal = 0;
-  for (std::uint64_t e = 0; e < kCount; ++e) equal += same_bits(one.result(0)[e], other.result(0)[e]);
-  EXPECT_EQ(equal, 0);
+  for (std::uint64_t e = 0; e < a.count; ++e) equal += one[e] != 0 && same_bits(one[e], other[e]);
+  return equal;
+}
+
+// The seed is that of a round: as many as a self-test has, and more.
+TEST(TestDataSeed, MakesOtherNumbers) {
+  for (const TestContents contents : {TestContents::kNamed, TestContents::kLone, TestContents::kCancelling})
+    for (std::uint32_t seed = 1; seed < 60; ++seed)
+      EXPECT_LE(equal_places({contents, 4, kCount, 1, 0}, {contents, 4, kCount, 1, seed}), 2) << seed;
+}
+
+// Data that lands a power of two beside its place, as stuck address lines have it.
+TEST(TestDataPlace, MakesOtherNumbers) {
+  constexpr std::uint64_t kLong = 1 << 20;
+  const TestData data{TestContents::kLone, 2, kLong, 1, 0};
+  TestNumbers numbers(2, 0);
+  for (std::uint64_t step = 1; step < kLong; step *= 2)
+    for (std::uint64_t e = 0; e < 64; ++e)
+      EXPECT_FALSE(same_bits(numbers.expected(data, e), numbers.expected(data, e + step))) << step;
+}
+
+// The whole length of the tables and more: their numbers come round, and every element counts.
+TEST(TestDataCheck, NamesTheFirstWrongElement) {
+  for (const TestContents contents : {TestContents::kNamed, TestContents::kLone, TestContents::kCancelling}) {
+    const TestData data{contents, 3, 50000, 8192, 2};
+    TestNumbers numbers(3, 1);
+    std::vector<float> result = result_of(data, 1);
+    EXPECT_EQ(numbers.first_wrong(data, result.data()), data.count);
+    for (const std::uint64_t element : {std::uint64_t{49999}, std::uint64_t{20000}, std::uint64_t{0}}) {
+      result[element] = flipped(result[element], 0);
+      EXPECT_EQ(numbers.first_wrong(data, result.data()), element);
+    }
+  }
 }
 
 }  // namespace
