@@ -13,11 +13,11 @@ _HEAD = (
 
 def collect(work: pathlib.Path) -> list[dict]:
     """Every report of this run, with the step's folder as `step`."""
-    return [{"step": path.parent.name, **json.loads(path.read_text())} for path in sorted(work.glob("bench_*/bench.json"))]
+    return [{"step": path.parent.name, **json.loads(path.read_text())} for path in sorted(work.glob("*/bench.json"))]
 
 
 def charts(work: pathlib.Path) -> list[pathlib.Path]:
-    return sorted(work.glob("bench_*/bench.svg"))
+    return sorted(work.glob("*/bench.svg"))
 
 
 def table(reports: list[dict]) -> str:

@@ -56,9 +56,10 @@ def taken(folder: pathlib.Path, _: str) -> list[str]:
 
 
 class Plan:
-    def __init__(self, places: Places, environment: Environment):
+    def __init__(self, places: Places, environment: Environment, group: str = "bench"):
         self._places = places
         self._environment = environment
+        self._group = group
 
     def tuned_step(self, name: str, budget_s: int, *options: str) -> Step:
         """Tunes, and then measures with the table and NCCL beside it."""
@@ -76,9 +77,11 @@ class Plan:
         missing = self._places.missing_for_nccl(tool, "bin/nccl-slab")
         # How many channels NCCL may use where ranks share a GPU is the benchmark's business.
         given = self._environment.given_nccl(1) | (variables or {})
+        if self._environment.devices > 1:  # also where NVLink joins them, which is NCCL's by default
+            given["NCCL_SLAB_FORCE"] = "1"
         if self._places.emulated:  # on few cores eight ranks need their time
             given["NCCL_SLAB_SETUP_TIMEOUT"] = "60000"
-        return Step(f"bench/{name}", command, budget_s + _GRACE_S, given, _slab_only, missing)
+        return Step(f"{self._group}/{name}", command, budget_s + _GRACE_S, given, _slab_only, missing)
 
 
 def _slab_only(folder: pathlib.Path, _: str) -> list[str]:

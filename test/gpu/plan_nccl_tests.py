@@ -52,7 +52,7 @@ def nccl_tests(places: Places, environment: Environment, ranks: int) -> list[Ste
     prefix = [str(mpirun), "-np", str(ranks), *_MPI.split()]
     steps = []
     for test in TESTS:
-        steps += _pair(places, environment, test, prefix, plain, "" if mpirun else "no mpirun")
+        steps += pair(places, environment, test, prefix, plain, "" if mpirun else "no mpirun")
     return steps + several_ranks_per_process(places, environment)
 
 
@@ -62,22 +62,24 @@ def several_ranks_per_process(places: Places, environment: Environment) -> list[
         for name, option in (("one thread", "-g"), ("threads", "-t")):
             options = f"{PER_PROCESS.options} {option} {environment.devices}"
             test = dataclasses.replace(PER_PROCESS, name=name, options=options)
-            steps += _pair(places, environment, test, [], environment.given_nccl(environment.devices), "")
+            steps += pair(places, environment, test, [], environment.given_nccl(environment.devices), "")
     return steps
 
 
-def _pair(
+def pair(
     places: Places,
     environment: Environment,
     test: Test,
     prefix: list[str],
     plain: dict[str, str],
     missing: str,
+    **settings: str,
 ) -> list[Step]:
+    """`settings`: of the slab, and the transport."""
     program = places.nccl_test(test.program)
     missing = places.missing_for_nccl(program, test.program) or missing
     command = [*prefix, str(program), *test.options.split()]
-    slab = plain | environment.preload(places.preload())
+    slab = plain | environment.preload(places.preload(), **settings)
 
     def check(folder: pathlib.Path, log: str) -> list[str]:
         return _no_wrong(folder, log) + _taken(folder, test)

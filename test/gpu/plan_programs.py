@@ -36,7 +36,7 @@ def own_programs(places: Places, environment: Environment, ranks: tuple[int, ...
         for count in fitting:
             steps += _program(places, environment, name, count, options)
     # On one GPU any cudaFree of one rank waits for the kernel of another, which waits for the first.
-    return steps if one_gpu else steps + _program(places, environment, "rank_suite", fitting[0], ["--threads"])
+    return steps if one_gpu else steps + _program(places, environment, "rank_suite", fitting[-1], ["--threads"])
 
 
 def _program(
@@ -102,16 +102,18 @@ def _same_answers(before: Step) -> Check:
     return check
 
 
-def default_verdict(places: Places, environment: Environment) -> list[Step]:
+def default_verdict(places: Places, environment: Environment, ranks: int = 2) -> list[Step]:
     """Without NCCL_SLAB_FORCE the slab keeps out of the way of NVLink, and of ranks that share a GPU."""
     program = places.built("reduce_scatter_bench")
     missing = places.missing_for_nccl(program, "reduce_scatter_bench")
     reason = "same_gpu" if environment.devices == 1 else "nvlink"
-    variables = environment.given_nccl(2) | environment.preload(places.preload()) | {"NCCL_SLAB_FORCE": "0"}
-    options = f"--ranks 2 --devices {environment.devices} --sizes 64K --repeats 1"
+    if places.emulated and environment.devices > 1:
+        missing = "no NVLink on the emulated machine"
+    variables = environment.given_nccl(ranks) | environment.preload(places.preload()) | {"NCCL_SLAB_FORCE": "0"}
+    options = f"--ranks {ranks} --devices {environment.devices} --sizes 64K --repeats 1"
 
     def check(folder: pathlib.Path, _: str) -> list[str]:
         return slab_statistics.forwarded_only(folder, reason)
 
     command = [str(program), *options.split()]
-    return [Step(f"programs/default forwards {reason}", command, 60, variables, check, missing)]
+    return [Step(f"programs/default n={ranks} forwards {reason}", command, 60, variables, check, missing)]

@@ -11,10 +11,12 @@ import time
 
 import plan_bench
 import plan_doctor
+import plan_failures
 import plan_kernels
 import plan_nccl_tests
 import plan_programs
 import plan_python
+import plan_several
 from environment import Environment
 from mps import Mps
 from places import ROOT, Places
@@ -43,6 +45,12 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--devices", metavar="K", type=int, help="GPUs to use; rank r runs on GPU r modulo K (default: all)"
     )
+    parser.add_argument(
+        "--several",
+        metavar="PARTS",
+        type=parts,
+        help=f"instead: what several GPUs can show; all, or some of {','.join(plan_several.PARTS)}",
+    )
     parser.add_argument("--no-mps", action="store_true", help="do not start the Multi-Process Service")
     parser.add_argument(
         "--rehearse",
@@ -53,11 +61,18 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def parts(text: str) -> list[str]:
+    chosen = list(plan_several.PARTS) if text == "all" else text.split(",")
+    if unknown := set(chosen) - set(plan_several.PARTS):
+        raise argparse.ArgumentTypeError(f"no part {', '.join(sorted(unknown))}")
+    return chosen
+
+
 def places_of(arguments: argparse.Namespace) -> Places:
     if not arguments.rehearse:
         return Places(arguments.nccl)
     arguments.no_build = arguments.no_mps = True
-    arguments.devices = 1
+    arguments.devices = arguments.devices or 1
     return Places(str(ROOT / "out" / "emu" / "lib" / "emulated"), flavour="emu")
 
 
@@ -75,12 +90,15 @@ def plan(arguments: argparse.Namespace, places: Places) -> list[Step]:
     devices = arguments.devices or max(1, count_devices())
     environment = Environment(places, devices)
     quick = arguments.quick
+    if arguments.several:
+        return plan_several.steps(places, environment, arguments.several)
     return [
         *plan_doctor.steps(places, environment),
         *plan_kernels.rank_suite(places, environment, (2, 4) if quick else (2, 3, 4, 5, 8)),
         *plan_programs.own_programs(places, environment, (4,) if quick else (2, 4, 8)),
         *plan_programs.wrong_calls(places, environment),
         *plan_programs.default_verdict(places, environment),
+        *plan_failures.steps(places, environment, (4,) if devices == 1 else (min(4, devices),)),
         *plan_python.pytorch(places, environment, (4,) if quick else (2, 4)),
         *plan_python.loaders(places, environment),
         *plan_nccl_tests.nccl_tests(places, environment, ranks=4 if devices == 1 else min(4, devices)),
