@@ -1,7 +1,7 @@
 """Starts the ranks of a program on this machine, as torchrun does with its variables, but so that several
 ranks may share a GPU: with --separate-hosts every rank tells NCCL another host name, which lets any NCCL
-version accept that (over sockets). Ends all ranks when one fails. Usage: launch.py RANKS [--separate-hosts]
--- PROGRAM [ARGUMENT...]"""
+version accept that (over sockets); with --first NAME=VALUE rank 0 gets a variable that the others do not. Ends all
+ranks when one fails. Usage: launch.py RANKS [--separate-hosts] [--first NAME=VALUE] -- PROGRAM [ARGUMENT...]"""
 
 import argparse
 import os
@@ -29,6 +29,9 @@ def rank_variables(rank: int, arguments: argparse.Namespace, port: int) -> dict[
     }
     if arguments.separate_hosts:
         variables["NCCL_HOSTID"] = f"gpu-test-{rank}"
+    if arguments.first and rank == 0:
+        name, _, value = arguments.first.partition("=")
+        variables[name] = value
     return os.environ | variables
 
 
@@ -50,6 +53,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("ranks", type=int)
     parser.add_argument("--separate-hosts", action="store_true")
+    parser.add_argument("--first", metavar="NAME=VALUE")
     parser.add_argument("program", nargs="+")
     arguments = parser.parse_args()
     port = free_port()

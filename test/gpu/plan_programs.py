@@ -55,6 +55,23 @@ def _program(
     return steps
 
 
+def unusual_launches(places: Places, environment: Environment) -> list[Step]:
+    """Kernels that would be loaded when first launched, while another one waits; and launches that end with their kernel."""
+    program = places.built("rank_suite")
+    missing = places.missing_for_nccl(program, "rank_suite")
+    options = ["--same-device"] if environment.devices == 1 else []
+    slab = environment.given_nccl(2) | environment.preload(places.preload(), TRANSPORTS[0])
+    found = []
+    for name, cases, variable in (
+        ("loaded lazily", "first_use_while_waiting", {"CUDA_MODULE_LOADING": "LAZY"}),
+        ("launched blocking", "shapes,in_place,average,same_bits", {"CUDA_LAUNCH_BLOCKING": "1"}),
+    ):
+        command = [str(program), "--ranks", "2", "--limit", "50", *options, "--case", cases]
+        check = _taken("rank_suite", TRANSPORTS[0])
+        found.append(Step(f"programs/rank_suite {name}", command, 60, slab | variable, check, missing))
+    return found
+
+
 def _taken(name: str, transport: str) -> Check:
     def check(folder: pathlib.Path, _: str) -> list[str]:
         forwarded = slab_statistics.complaints(folder, 1, PROGRAMS[name])

@@ -13,13 +13,18 @@ HERE = pathlib.Path(__file__).resolve().parent
 PYTORCH_PROGRAMS = ("torch_reduce_scatter", "torch_fsdp2", "torch_buckets", "torch_partition_loop")
 
 
-def launch(program: str, ranks: int, separate_hosts: bool) -> list[str]:
+# What PyTorch's caching allocator then hands out is mapped through the driver piece by piece, and cannot be exported.
+EXPANDABLE = "expandable_segments:True"
+
+
+def launch(program: str, ranks: int, separate_hosts: bool, first: str = "") -> list[str]:
     hosts = ["--separate-hosts"] if separate_hosts else []
     return [
         sys.executable,
         str(HERE / "launch.py"),
         str(ranks),
         *hosts,
+        *(["--first", first] if first else []),
         "--",
         sys.executable,
         str(HERE / f"{program}.py"),
@@ -31,21 +36,16 @@ def pair(
     name: str, command: list[str], ranks: int, plain: dict[str, str], slab: dict[str, str], missing: str
 ) -> list[Step]:
     before = Step(f"{name} n={ranks} plain", command, limit_s=100, variables=plain, missing=missing)
+    return [before, beside(before, f"{name} n={ranks} slab", command, ranks, plain | slab)]
+
+
+def beside(before: Step, name: str, command: list[str], ranks: int, variables: dict[str, str]) -> Step:
+    """Must have the results of the plain step `before`, and the slab every call."""
 
     def check(folder: pathlib.Path, _: str) -> list[str]:
         return compare(folder.parent / before.folder, folder, ranks)
 
-    return [
-        before,
-        Step(
-            f"{name} n={ranks} slab",
-            command,
-            limit_s=100,
-            variables=plain | slab,
-            check=check,
-            missing=missing,
-        ),
-    ]
+    return Step(name, command, limit_s=100, variables=variables, check=check, missing=before.missing)
 
 
 def _absent(module: str) -> str:
@@ -67,7 +67,19 @@ def pytorch(places: Places, environment: Environment, ranks: tuple[int, ...]) ->
                 environment.preload(places.preload()),
                 missing,
             )
-    return steps
+    return steps + expandable(places, environment, steps[0], ranks[0])
+
+
+def expandable(places: Places, environment: Environment, before: Step, ranks: int) -> list[Step]:
+    """The first program again with its buffers in expandable segments: on all ranks, and on rank 0 alone, of which the
+    others cannot know."""
+    slab, hosts = before.variables | environment.preload(places.preload()), ranks > environment.devices
+    name, variable = f"pytorch/{PYTORCH_PROGRAMS[0]} expandable segments", "PYTORCH_CUDA_ALLOC_CONF"
+    on_all, on_one = (launch(PYTORCH_PROGRAMS[0], ranks, hosts, first) for first in ("", f"{variable}={EXPANDABLE}"))
+    return [
+        beside(before, f"{name} n={ranks} slab", on_all, ranks, slab | {variable: EXPANDABLE}),
+        beside(before, f"{name} on one rank n={ranks} slab", on_one, ranks, slab),
+    ]
 
 
 def loaders(places: Places, environment: Environment) -> list[Step]:

@@ -1,4 +1,6 @@
-// Cases: kinds of streams, several at once, streams that end early.
+// Cases: kinds of streams, several at once, streams that end early, and streams that wait.
+#include <memory>
+
 #include "exchange.h"
 
 namespace programs {
@@ -66,6 +68,40 @@ void destroyed_streams(Suite& suite) {
   }
 }
 
+// Calls of kinds that this process has not made before, while a call of another communicator waits on the GPU for
+// rank 0. Where kernels are loaded at their first launch (CUDA_MODULE_LOADING=LAZY, the default) that launch would
+// wait for the kernel that waits, for ever. The first call of a communicator connects NCCL's ranks, so it comes before.
+void first_use_while_waiting(Suite& suite) {
+  ncclComm_t other;
+  cudaStream_t side;
+  REQUIRE(ncclCommSplit(suite.comm, 0, suite.rank(), &other, nullptr));
+  REQUIRE(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));
+  for (ncclComm_t comm : {suite.comm, other})
+    checked_reduce_scatter(suite, "first call", type_named("fp32"), 3, comm, suite.stream);
+  {
+    Exchange waiting(suite, Exchange::reduce_scatter_shape(suite, type_named("fp32"), 3));
+    std::vector<std::unique_ptr<Exchange>> others;
+    for (const NumberType* type : float_types())
+      for (const size_t count : {size_t{5}, size_t{20011}, size_t{1} << 21})
+        others.push_back(
+            std::make_unique<Exchange>(suite, Exchange::reduce_scatter_shape(suite, *type, count)));
+    waiting.fill(suite.options.seed);
+    for (auto& exchange : others) exchange->fill(suite.options.seed);
+    suite.member.board->barrier();
+    if (suite.rank() != 0) waiting.reduce_scatter(suite.comm, suite.stream);
+    for (auto& exchange : others) exchange->reduce_scatter(other, side);
+    REQUIRE(cudaStreamSynchronize(side));
+    suite.member.board->barrier();
+    if (suite.rank() == 0) waiting.reduce_scatter(suite.comm, suite.stream);
+    REQUIRE(cudaStreamSynchronize(suite.stream));
+    waiting.check_reduce_scatter("the call that waited");
+    for (auto& exchange : others) exchange->check_reduce_scatter("beside a call that waits");
+    suite.member.board->barrier();  // freeing memory waits for the device, which ranks may share
+  }
+  REQUIRE(cudaStreamDestroy(side));
+  REQUIRE(ncclCommDestroy(other));
+}
+
 // The current device need not be the communicator's, and stays what it was.
 void other_device(Suite& suite) {
   int devices = 0;
@@ -90,6 +126,7 @@ std::vector<Case> stream_cases() {
   return {{"stream_kinds", stream_kinds},
           {"two_streams", two_streams},
           {"destroyed_streams", destroyed_streams},
+          {"first_use_while_waiting", first_use_while_waiting},
           {"other_device", other_device}};
 }
 
