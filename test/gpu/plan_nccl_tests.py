@@ -39,6 +39,10 @@ TESTS = (
     Test("null stream", "reduce_scatter_perf", "-b 1K -e 1M -f 8 -n 4 -w 1 -d float -y 1"),
     Test("all-reduce", "all_reduce_perf", "-b 1K -e 1M -f 8 -n 3 -w 1 -d float"),
     Test("all-gather", "all_gather_perf", "-b 1K -e 1M -f 8 -n 3 -w 1"),
+    Test("reduce", "reduce_perf", "-b 1K -e 1M -f 8 -n 3 -w 1 -d float"),
+    Test("all-to-all", "alltoall_perf", "-b 1K -e 1M -f 8 -n 3 -w 1"),
+    Test("gather", "gather_perf", "-b 1K -e 1M -f 8 -n 3 -w 1"),
+    Test("scatter", "scatter_perf", "-b 1K -e 1M -f 8 -n 3 -w 1"),
     Test("send-receive", "sendrecv_perf", "-b 1K -e 1M -f 8 -n 3 -w 1"),
     Test("broadcast", "broadcast_perf", "-b 1K -e 1M -f 8 -n 3 -w 1"),
 )

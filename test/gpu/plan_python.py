@@ -93,7 +93,7 @@ def loaders(places: Places, environment: Environment) -> list[Step]:
     plain = environment.given_nccl(ranks) | {"VLLM_NCCL_SO_PATH": str(real), "LD_PRELOAD": str(real)}
     slab = environment.preload(drop_in, nccl_lib=str(real)) | {"VLLM_NCCL_SO_PATH": str(drop_in)}
     steps = []
-    for program, module in (("ctypes_loader", "ctypes"), ("cupy_nccl", "cupy")):
+    for program, module in (("ctypes_loader", "ctypes"), ("cupy_nccl", "cupy"), ("jax_psum_scatter", "jax")):
         command = launch(program, ranks, separate_hosts=False)
         steps += pair(f"loaders/{program}", command, ranks, plain, slab, _absent(module) or missing)
     return steps
