@@ -79,6 +79,21 @@ class CudaBlock {
     return ptx::barrier_and(barrier_, threads_, arrived);
   }
 
+  // Over PCIe a look at a flag is a round trip; a source that is ahead is then not asked again.
+  template <typename Flags>
+  __device__ __forceinline__ bool wait_all_since(int count, std::uint64_t* seen, Flags flags) {
+    bool arrived = true;
+    if (thread_ < count) {
+      const std::uint64_t* flag = nullptr;
+      std::uint64_t value = 0;
+      int peer = 0;
+      flags(thread_, &flag, &value, &peer);
+      const auto look = [&] { return (*seen = ptx::load_acquire(flag)) >= value; };
+      if (*seen < value) arrived = wait_for(look, peer);
+    }
+    return ptx::barrier_and(barrier_, threads_, arrived);
+  }
+
   template <typename Flags>
   __device__ __forceinline__ void publish_all(int count, Flags flags) {
     sync();
@@ -129,6 +144,12 @@ class CudaBlock {
       if (!function(i)) return;
   }
 
+  __device__ __forceinline__ std::uint32_t first_item() const { return thread_; }
+
+  static __device__ __forceinline__ bool aligned(const char* from) { return width_of(from) == kPackBytes; }
+  __device__ __forceinline__ Pack load_aligned(const char* from) const {
+    return *reinterpret_cast<const Pack*>(from);
+  }
   __device__ __forceinline__ Pack load_own(const char* from, std::uint32_t bytes) const {
     const std::uint32_t width = width_of(from);
     if (bytes != kPackBytes) return load_part(from, bytes);
@@ -276,37 +297,42 @@ class CudaBlock {
   }
 
   // Loads in flight hide the way to the mailbox, which for host memory is PCIe's round trip: about eight
-  // packs a thread.
+  // packs a thread. No branch may come between them: where two ways to load meet, the loaded value is awaited.
   template <typename Element, bool kScaled, int kCount, typename SummandOf>
   __device__ __forceinline__ void reduce_count(char* to, bool mailbox, SummandOf summand_of,
                                                std::uint64_t bytes) {
     constexpr int kAtOnce = 8 / kCount;
     Source<Element> sources[kCount];
+    bool aligned = width_of(to) == kPackBytes;
 #pragma unroll
-    for (int k = 0; k < kCount; ++k) sources[k] = Source<Element>(summand_of(k));
+    for (int k = 0; k < kCount; ++k) {
+      sources[k] = Source<Element>(summand_of(k));
+      aligned &= width_of(sources[k].data) == kPackBytes;
+    }
     const auto whole = static_cast<std::uint32_t>(bytes / kPackBytes);
     std::uint32_t i = thread_;
-    for (; i + (kAtOnce - 1) * threads_ < whole; i += kAtOnce * threads_)
-      reduce_packs<Element, kScaled, kCount, kAtOnce>(to, mailbox, sources, i, kPackBytes);
+    if (aligned) {
+      for (; i + (kAtOnce - 1) * threads_ < whole; i += kAtOnce * threads_)
+        reduce_aligned<Element, kScaled, kCount, kAtOnce>(to, mailbox, sources, i);
+      for (; i < whole; i += threads_) reduce_aligned<Element, kScaled, kCount, 1>(to, mailbox, sources, i);
+    }
     for (; i < whole; i += threads_)
-      reduce_packs<Element, kScaled, kCount, 1>(to, mailbox, sources, i, kPackBytes);
+      reduce_pack<Element, kScaled, kCount>(to, mailbox, sources, i, kPackBytes);
     const std::uint32_t tail = bytes % kPackBytes;
-    if (tail != 0 && leader()) reduce_packs<Element, kScaled, kCount, 1>(to, mailbox, sources, whole, tail);
+    if (tail != 0 && leader()) reduce_pack<Element, kScaled, kCount>(to, mailbox, sources, whole, tail);
   }
 
-  // Packs first, first + threads, ... of `length` bytes each.
+  // Packs first, first + threads, ... Our own memory is read as a mailbox is.
   template <typename Element, bool kScaled, int kCount, int kAtOnce>
-  __device__ __forceinline__ void reduce_packs(char* to, bool mailbox,
-                                               const Source<Element> (&sources)[kCount], std::uint32_t first,
-                                               std::uint32_t length) {
+  __device__ __forceinline__ void reduce_aligned(char* to, bool mailbox,
+                                                 const Source<Element> (&sources)[kCount],
+                                                 std::uint32_t first) {
     Pack data[kAtOnce][kCount];
 #pragma unroll
     for (int u = 0; u < kAtOnce; ++u) {
+      const std::uint64_t at = static_cast<std::uint64_t>(first + u * threads_) * kPackBytes;
 #pragma unroll
-      for (int k = 0; k < kCount; ++k) {
-        const char* from = sources[k].data + static_cast<std::uint64_t>(first + u * threads_) * kPackBytes;
-        data[u][k] = sources[k].mailbox ? ptx::load_mailbox(from) : load_own(from, length);
-      }
+      for (int k = 0; k < kCount; ++k) data[u][k] = ptx::load_mailbox(sources[k].data + at);
     }
 #pragma unroll
     for (int u = 0; u < kAtOnce; ++u) {
@@ -315,8 +341,26 @@ class CudaBlock {
       if (mailbox)
         ptx::store_mailbox(out, sum);
       else
-        store_own(out, sum, length);
+        *reinterpret_cast<Pack*>(out) = sum;
     }
+  }
+
+  // One pack, or its first `length` bytes, of memory of any alignment.
+  template <typename Element, bool kScaled, int kCount>
+  __device__ __forceinline__ void reduce_pack(char* to, bool mailbox,
+                                              const Source<Element> (&sources)[kCount], std::uint32_t index,
+                                              std::uint32_t length) {
+    const std::uint64_t at = static_cast<std::uint64_t>(index) * kPackBytes;
+    Pack data[kCount];
+#pragma unroll
+    for (int k = 0; k < kCount; ++k)
+      data[k] = sources[k].mailbox ? ptx::load_mailbox(sources[k].data + at)
+                                   : load_own(sources[k].data + at, length);
+    const Pack sum = sum_packs<Element, kScaled, kCount>(data, sources);
+    if (mailbox)
+      ptx::store_mailbox(to + at, sum);
+    else
+      store_own(to + at, sum, length);
   }
 
   template <typename Element, bool kScaled, int kCount>

@@ -108,13 +108,12 @@ class FlatPush {
   }
 
   NCCL_SLAB_DEVICE bool receive(std::uint64_t epoch, std::uint32_t step) {
-    const bool arrived =
-        block_.wait_all(peers_, [&](int k, const std::uint64_t** flag, std::uint64_t* value, int* peer) {
-          *peer = peer_of(k);
-          *flag = push_flag(a_.inbound[*peer], channel_, *peer);
-          *value = flag_value(epoch, step + 1);
-        });
-    if (!arrived) return false;
+    const auto flags = [&](int k, const std::uint64_t** flag, std::uint64_t* value, int* peer) {
+      *peer = peer_of(k);
+      *flag = push_flag(a_.inbound[*peer], channel_, *peer);
+      *value = flag_value(epoch, step + 1);
+    };
+    if (!block_.wait_all_since(peers_, &seen_, flags)) return false;
     const Piece piece = piece_of(step);
     const auto summand_of = [&](int source) { return summand(epoch, source, piece); };
     block_.template reduce<Element, kScaled>(a_.receive + piece.begin, false, peers_ + 1, summand_of,
@@ -150,6 +149,7 @@ class FlatPush {
   Block& block_;
   const Arguments& a_;
   const int channel_, peers_;
+  std::uint64_t seen_ = 0;  // of the flag that this thread waits for
 };
 
 }  // namespace nccl_slab::kernels

@@ -33,17 +33,50 @@ class FlatSmall {
   }
 
   NCCL_SLAB_DEVICE void run() {
+    if (block_.aligned(a_.send) && a_.shard_bytes % kPackBytes == 0)
+      run_as<true>();
+    else
+      run_as<false>();
+  }
+
+ private:
+  // One pack of our contribution to each owner, by the owner's distance from us: constant indices keep it in
+  // registers.
+  struct Contributions {
+    std::uint32_t item = ~0u;
+    Pack of_step[kRanks];
+  };
+
+  // kAligned: every pack of the send buffer is whole and aligned. A thread's first packs are on their way before the
+  // flag is known: all these loads take as long as one.
+  template <bool kAligned>
+  NCCL_SLAB_DEVICE void run_as() {
+    Contributions ours;
+    if (block_.first_item() < count_) load<kAligned>(block_.first_item(), &ours);
     const std::uint32_t last = a_.state->small_flag[index_];
     flag_ = last == a_.small_period ? 1 : last + 1;
     const bool cleaning = kSmallMailboxesAreCleaned && (flag_ == 1 || flag_ == a_.small_period);
     if (cleaning) clean();
-    block_.for_each(count_, [this](std::uint32_t i) { return send(first_ + i); });
-    block_.for_each(count_, [this](std::uint32_t i) { return receive(first_ + i); });
+    block_.for_each(count_, [&](std::uint32_t i) {
+      if (i != ours.item) load<kAligned>(i, &ours);
+      return send(first_ + i, ours);
+    });
+    block_.for_each(count_, [&](std::uint32_t i) {
+      return receive(first_ + i,
+                     i == ours.item ? ours.of_step[0] : contribution<kAligned>(rank_, first_ + i));
+    });
     if (cleaning) block_.fence();
     finish();
   }
 
- private:
+  template <bool kAligned>
+  NCCL_SLAB_DEVICE void load(std::uint32_t item, Contributions* ours) const {
+    ours->item = item;
+    NCCL_SLAB_UNROLL
+    for (int step = 0; step < kRanks; ++step)
+      ours->of_step[step] = contribution<kAligned>((rank_ + step) % kRanks, first_ + item);
+  }
+
   NCCL_SLAB_DEVICE std::uint64_t* words(char* part, int parity, int owner, int source) const {
     return reinterpret_cast<std::uint64_t*>(part + a_.layout.small_offset(parity, owner, source));
   }
@@ -53,29 +86,29 @@ class FlatSmall {
     return left < kPackBytes ? static_cast<std::uint32_t>(left) : kPackBytes;
   }
 
+  template <bool kAligned>
   NCCL_SLAB_DEVICE Pack contribution(int owner, std::uint32_t pack) const {
-    return block_.load_own(a_.send + owner * a_.shard_bytes + static_cast<std::uint64_t>(pack) * kPackBytes,
-                           bytes_of(pack));
+    const char* from = a_.send + owner * a_.shard_bytes + static_cast<std::uint64_t>(pack) * kPackBytes;
+    return kAligned ? block_.load_aligned(from) : block_.load_own(from, bytes_of(pack));
   }
 
-  NCCL_SLAB_DEVICE bool send(std::uint32_t pack) {
+  NCCL_SLAB_DEVICE bool send(std::uint32_t pack, const Contributions& ours) {
     NCCL_SLAB_UNROLL
     for (int step = 1; step < kRanks; ++step) {
       const int owner = (rank_ + step) % kRanks;
-      block_.store_small(words(a_.outbound[owner], flag_ & 1, owner, rank_) + pack * 4,
-                         contribution(owner, pack), flag_);
+      block_.store_small(words(a_.outbound[owner], flag_ & 1, owner, rank_) + pack * 4, ours.of_step[step],
+                         flag_);
     }
     return true;
   }
 
-  NCCL_SLAB_DEVICE bool receive(std::uint32_t pack) {
+  NCCL_SLAB_DEVICE bool receive(std::uint32_t pack, const Pack& own) {
     using View = PackView<Element>;
     Pack data[kRanks];
     const auto mailbox = [&](int source) {
       return words(a_.inbound[source], flag_ & 1, rank_, source) + pack * 4;
     };
-    if (!block_.template poll_small<kRanks>(rank_, contribution(rank_, pack), mailbox, flag_, data))
-      return false;
+    if (!block_.template poll_small<kRanks>(rank_, own, mailbox, flag_, data)) return false;
     typename Element::Accumulator sum[View::kElements];
     NCCL_SLAB_UNROLL
     for (int source = 0; source < kRanks; ++source) {

@@ -8,11 +8,16 @@
 //   copy_out(to, from, bytes)     own memory (any element alignment) to a mailbox (aligned to a pack)
 //   copy_many(n, copy_of, bytes)  n such copies of the same length
 //   wait_all(n, flags)            until every flag has at least its value; acquires. False: leave (abort or time-out)
+//   wait_all_since(n, &seen, flags)
+//                                 the same for at most a warp of flags that only grow: what a thread has seen of
+//                                 its flag spares it to look again
 //   publish_all(n, flags)         releases all that the block wrote before, then stores the flags
 //   reduce<Element, kScaled>(to, mailbox, n, summand_of, bytes)
 //                                 sums in the order of the summands, rounds once
 //   store_factor, load_factor     one factor in a mailbox, ordered by the flags
 //   for_each(n, f)                f(0..n-1), spread over the threads
+//   first_item()                  the first of them that this thread gets
+//   aligned, load_aligned         own memory at a multiple of a pack: its loads can all be in flight at once
 //   load_own, store_own           one pack of own memory, cut short at the end of a shard
 //   store_small, poll_small       one pack of a small mailbox: data and flag in each word
 #pragma once
@@ -66,6 +71,12 @@ class HostBlock {
     return true;
   }
 
+  // One thread waits for all flags here, so that what it saw of one says nothing of the next.
+  template <typename Flags>
+  bool wait_all_since(int count, std::uint64_t*, Flags flags) {
+    return wait_all(count, flags);
+  }
+
   template <typename Flags>
   void publish_all(int count, Flags flags) {
     for (int i = 0; i < count; ++i) {
@@ -102,6 +113,10 @@ class HostBlock {
       if (!function(i)) return;
   }
 
+  std::uint32_t first_item() const { return 0; }
+
+  static bool aligned(const char* from) { return reinterpret_cast<std::uintptr_t>(from) % kPackBytes == 0; }
+  Pack load_aligned(const char* from) const { return load_own(from, kPackBytes); }
   Pack load_own(const char* from, std::uint64_t bytes) const {
     Pack pack{};
     std::memcpy(&pack, from, bytes);
