@@ -24,7 +24,7 @@
 namespace nccl_slab::kernels {
 
 inline constexpr int kMaxChannels = 8;
-inline constexpr int kMaxPushChannels = 16;
+inline constexpr int kMaxPushChannels = 32;
 inline constexpr int kSlots = 4;  // ring length of a lane
 inline constexpr std::size_t kFlagBytes = 64;
 
