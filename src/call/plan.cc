@@ -11,6 +11,7 @@ using kernels::Kernel;
 
 // All bounds below were measured, on one GPU and on two (doc/performance.md).
 constexpr std::uint64_t kSmallPacksPerBlock = 64;
+constexpr std::uint64_t kPacksOfLine = 8, kPacksOfPage = 256;
 // Of all ranks that share a GPU: they must be resident at once, several on an SM.
 constexpr int kSmallBlocksOfAllRanks = 128;
 // Two crossings of the boundary cost more than what flat sends over it, until the shard is longer than this.
@@ -19,13 +20,14 @@ constexpr std::uint64_t kPushPacksPerChannel = 256;
 // Loads in flight keep a PCIe link busy: each rank needs the fewer blocks the more sources it reads at once, and
 // ranks that share a link need fewer each.
 constexpr int kPushChannelsOverLink = 8, kPushChannelsOfTwoRanks = 16;
-constexpr int kPushChannelsOnSharedLink[kernels::kMaxRanks + 1] = {0, 0, 8, 4, 4, 4, 2, 2, 2};
 constexpr int kManyRanks = 6;
+constexpr std::uint64_t kPartsOfSeveral = 2;
 constexpr std::uint64_t kPolledInHostMemory = 4096;  // bytes of a shard, with one source
-constexpr std::uint64_t kShortestPiece = 256, kLongestPiece = 2048;
-constexpr std::uint64_t kPiecesInFlight = 8;
+constexpr std::uint64_t kShortestPiece = 256, kLongestPiece = 2048, kLongestPieceOfTwo = 1024;
+// Few where many ranks share a link, for a share that still has several long ones.
+constexpr std::uint64_t kPiecesInFlight = 8, kFewPiecesInFlight = 4, kLongShare = 4096;
 constexpr std::uint64_t kPacksPerChannel = 256;  // of a tree: a channel is added for every so many packs
-constexpr int kChannelsInHostMemory = 4, kChannelsOfTwoRanks = 8;
+constexpr int kChannelsInHostMemory = 8, kChannelsOfManyRanks = 4;
 constexpr std::uint64_t kLongestSingleChunk = 1024;
 constexpr std::uint64_t kShortestChunk = 512;
 // In host memory, for two, several and many ranks.
@@ -51,10 +53,22 @@ Plan small_plan(const PlanFacts& facts, std::uint64_t packs) {
           0};
 }
 
-// `packs` in as few parts as parts of at most `most` can be, all of nearly the same length.
+std::uint64_t rounded_up(std::uint64_t packs, std::uint64_t unit) {
+  return (packs + unit - 1) / unit * unit;
+}
+
+// What PCIe carries in part goes as packets of its own: nothing is cut within a line, and nothing long within a page.
+std::uint64_t whole_lines(std::uint64_t packs) {
+  return rounded_up(packs, kPacksOfLine);
+}
+
+// `packs` in as few parts as parts of at most `most` (a line or more) can be, all of nearly the same length.
 std::uint64_t even_part(std::uint64_t packs, std::uint64_t most) {
+  if (packs <= most) return packs;
+  const std::uint64_t unit = most >= 4 * kPacksOfPage ? kPacksOfPage : kPacksOfLine;
+  most = most / unit * unit;
   const std::uint64_t parts = (packs + most - 1) / most;
-  return (packs + parts - 1) / parts;
+  return rounded_up((packs + parts - 1) / parts, unit);
 }
 
 // Ranks that share a GPU and keep to its memory are bound by threads; all others by PCIe.
@@ -62,33 +76,48 @@ bool crosses_links(const PlanFacts& facts) {
   return facts.host_memory || !facts.one_gpu;
 }
 
-int most_push_channels(const PlanFacts& facts) {
+bool shares_link(const PlanFacts& facts) {
+  return facts.host_memory && facts.one_gpu;
+}
+
+int channels_on_shared_link(int ranks, std::uint64_t packs) {
+  if (ranks == 2) return packs >= 131072 ? 16 : 8;
+  if (ranks >= kManyRanks) return 2;
+  return packs >= 8192 && packs < 32768 ? 2 : 4;
+}
+
+int most_push_channels(const PlanFacts& facts, std::uint64_t packs) {
   const int most = most_units(facts, Kernel::kFlatPush);
   if (!crosses_links(facts)) return most;
-  if (facts.one_gpu) return std::min(most, kPushChannelsOnSharedLink[facts.ranks]);
+  if (shares_link(facts)) return std::min(most, channels_on_shared_link(facts.ranks, packs));
   return facts.host_memory && facts.ranks == 2 ? kPushChannelsOfTwoRanks : kPushChannelsOverLink;
 }
 
 int push_channels(const PlanFacts& facts, std::uint64_t packs) {
   return static_cast<int>(
-      std::clamp<std::uint64_t>(packs / kPushPacksPerChannel, 1, most_push_channels(facts)));
+      std::clamp<std::uint64_t>(packs / kPushPacksPerChannel, 1, most_push_channels(facts, packs)));
+}
+
+std::uint64_t pieces_in_flight(const PlanFacts& facts, std::uint64_t share) {
+  return shares_link(facts) && facts.ranks > 2 && share >= kLongShare ? kFewPiecesInFlight : kPiecesInFlight;
 }
 
 // Over PCIe sending, receiving and summing overlap piece by piece, the shorter the more sources there are; within a
 // GPU's memory flags cost more than that gains.
 std::uint64_t push_piece(const PlanFacts& facts, std::uint64_t share) {
-  const std::uint64_t single = std::max(kLongestPiece / (facts.ranks - 1), kShortestPiece);
+  const std::uint64_t longest = shares_link(facts) && facts.ranks == 2 ? kLongestPieceOfTwo : kLongestPiece;
+  const std::uint64_t single = std::max(longest / (facts.ranks - 1), kShortestPiece);
   if (!crosses_links(facts) || share <= single) return share;
-  return even_part(share, std::clamp(share / kPiecesInFlight, single, kLongestPiece));
+  return even_part(share, std::clamp(share / pieces_in_flight(facts, share), single, longest));
 }
 
 // On a shared link the start and the end of each part, when one direction rests, cost more than the rings' flags if
-// many ranks take part, and if there are many parts for two.
+// there are several parts for more than two ranks, or many ranks.
 bool push_serves(const PlanFacts& facts, std::uint64_t packs) {
   if (facts.push_packs == 0) return false;
   const std::uint64_t parts = (packs + facts.push_packs - 1) / facts.push_packs;
-  if (!facts.host_memory || !facts.one_gpu || parts == 1) return true;
-  return facts.ranks == 2 ? parts == 2 : facts.ranks < kManyRanks;
+  if (!shares_link(facts) || facts.ranks == 2) return true;
+  return parts <= (facts.ranks < kManyRanks ? kPartsOfSeveral : 1);
 }
 
 // It spares a round trip but sends twice the bytes; in host memory every poll of a word crosses PCIe as well.
@@ -102,7 +131,7 @@ bool small_pays(const PlanFacts& facts, std::uint64_t shard_bytes) {
 Plan push_plan(const PlanFacts& facts, std::uint64_t packs) {
   const std::uint64_t part = even_part(packs, facts.push_packs);
   const int channels = push_channels(facts, part);
-  const std::uint64_t share = (part + channels - 1) / channels;
+  const std::uint64_t share = std::min(whole_lines((part + channels - 1) / channels), part);
   return {Kernel::kFlatPush, TreeKind::kFlat, channels, static_cast<std::uint32_t>(push_piece(facts, share)),
           part};
 }
@@ -111,7 +140,8 @@ Plan push_plan(const PlanFacts& facts, std::uint64_t packs) {
 // receiving and summing overlap.
 std::uint64_t wanted_chunk(const PlanFacts& facts, std::uint64_t share) {
   if (share <= kLongestSingleChunk) return share;
-  const std::uint64_t chunk = std::max((share + kChunksInFlight - 1) / kChunksInFlight, kShortestChunk);
+  const std::uint64_t chunk =
+      std::max(whole_lines((share + kChunksInFlight - 1) / kChunksInFlight), kShortestChunk);
   if (!facts.host_memory) return chunk;
   if (facts.ranks == 2) return std::min(chunk, kLongestOfTwo);
   return std::min(chunk, facts.ranks >= kManyRanks ? kLongestOfMany : kLongestOfSeveral);
@@ -120,9 +150,9 @@ std::uint64_t wanted_chunk(const PlanFacts& facts, std::uint64_t share) {
 Plan tree_plan(const PlanFacts& facts, TreeKind kind, std::uint64_t packs) {
   int most = most_units(facts, Kernel::kTree);
   if (facts.host_memory)
-    most = std::min(most, facts.ranks == 2 ? kChannelsOfTwoRanks : kChannelsInHostMemory);
+    most = std::min(most, facts.ranks < kManyRanks ? kChannelsInHostMemory : kChannelsOfManyRanks);
   const int channels = static_cast<int>(std::clamp<std::uint64_t>(packs / kPacksPerChannel, 1, most));
-  const std::uint64_t share = (packs + channels - 1) / channels;
+  const std::uint64_t share = whole_lines((packs + channels - 1) / channels);
   const std::uint64_t longest = facts.longest_chunk[static_cast<int>(kind)];
   return {Kernel::kTree, kind, channels,
           static_cast<std::uint32_t>(std::min(wanted_chunk(facts, share), longest)), 0};
