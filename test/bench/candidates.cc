@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kAlgorithms[] = {"flat_small", "flat_push", "flat", "islands", "nested"};
 constexpr int kChannels[] = {1, 2, 4, 8, 16, 32};
-constexpr std::size_t kPieces[] = {1, 2, 4, 8, 16};
+constexpr std::size_t kPieces[] = {1, 2, 4, 8, 16, 32, 64};
 constexpr std::size_t kPackBytes = 16, kShortestChunk = 32;
 
 bool begins_with_word(const std::string& plan, const std::string& algorithm) {

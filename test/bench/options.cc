@@ -14,7 +14,7 @@ namespace {
 constexpr char kUsage[] =
     "usage: reduce_scatter_bench [--ranks N] [--devices K] [--sizes BYTES,BYTES,...]\n"
     "  [--dtype bf16|fp16|fp32] [--graph | --eager] [--in-place] [--series TYPE/graph|eager/out|in,...]\n"
-    "  [--repeats N] [--repeat-ms MS] [--budget SECONDS] [--limit SECONDS] [--label TEXT] [--link] [--rows]\n"
+    "  [--calls N] [--repeats N] [--repeat-ms MS] [--budget SECONDS] [--limit SECONDS] [--label TEXT] [--link] [--rows]\n"
     "  [--tune] [--rank R --board FILE]\n"
     "Sizes are bytes of one rank's output and take the suffixes K and M. Times ncclReduceScatter of\n"
     "whatever libnccl.so.2 is loaded, with one process per rank; `nccl-slab bench` compares with it.\n";
@@ -29,6 +29,7 @@ constexpr option kOptions[] = {{"ranks", required_argument, nullptr, 'n'},
                                {"graph", no_argument, nullptr, 'G'},
                                {"eager", no_argument, nullptr, 'E'},
                                {"in-place", no_argument, nullptr, 'i'},
+                               {"calls", required_argument, nullptr, 'c'},
                                {"repeats", required_argument, nullptr, 'r'},
                                {"repeat-ms", required_argument, nullptr, 'm'},
                                {"budget", required_argument, nullptr, 'b'},
@@ -79,6 +80,8 @@ bool apply_to_length(int letter, const char* value, Options* options) {
     case 'm':
       options->effort.repeat_ms = std::atof(value);
       return true;
+    case 'c':
+      return (options->calls = std::atoi(value)) > 0;
     case 'b':
       options->budget_s = std::atof(value);
       return true;

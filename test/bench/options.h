@@ -19,6 +19,7 @@ struct Options {
   std::vector<Series> series{Series{}};
   std::vector<std::size_t> shard_bytes;  // bytes of one rank's output
   Effort effort{};
+  int calls = 0;          // in a graph; 0: many if they are short
   bool tune = false;      // look for the fastest plan of every size
   double budget_s = 1e9;  // no measurement begins after this time, or takes much longer
   int limit_s = 120;      // the whole run; then all ranks are ended

@@ -68,6 +68,7 @@ double TimedRank::measure_link() {
 }
 
 int TimedRank::calls_per_graph(std::size_t bytes) const {
+  if (options_.calls > 0) return options_.calls;
   return bytes <= kManyCallsUpTo ? kManyCalls : bytes <= kFewCallsUpTo ? kFewCalls : 1;
 }
 
