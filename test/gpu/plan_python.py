@@ -48,13 +48,13 @@ def beside(before: Step, name: str, command: list[str], ranks: int, variables: d
     return Step(name, command, limit_s=100, variables=variables, check=check, missing=before.missing)
 
 
-def _absent(module: str) -> str:
+def missing_module(module: str) -> str:
     return "" if importlib.util.find_spec(module) else f"no {module} in {sys.executable}"
 
 
 def pytorch(places: Places, environment: Environment, ranks: tuple[int, ...]) -> list[Step]:
     """PyTorch with the NCCL of its wheel, whatever its version: ranks that share a GPU claim separate hosts."""
-    missing = _absent("torch") or ("" if places.preload() else "libnccl-slab.so is not built")
+    missing = missing_module("torch") or ("" if places.preload() else "libnccl-slab.so is not built")
     steps = []
     for program in PYTORCH_PROGRAMS:
         for count in ranks:
@@ -95,5 +95,5 @@ def loaders(places: Places, environment: Environment) -> list[Step]:
     steps = []
     for program, module in (("ctypes_loader", "ctypes"), ("cupy_nccl", "cupy"), ("jax_psum_scatter", "jax")):
         command = launch(program, ranks, separate_hosts=False)
-        steps += pair(f"loaders/{program}", command, ranks, plain, slab, _absent(module) or missing)
+        steps += pair(f"loaders/{program}", command, ranks, plain, slab, missing_module(module) or missing)
     return steps

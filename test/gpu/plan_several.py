@@ -21,6 +21,7 @@ import plan_bench
 import plan_doctor
 import plan_failures
 import plan_nccl_tests
+import plan_overlap
 import plan_programs
 import plan_python
 from environment import Environment
@@ -146,6 +147,10 @@ def pytorch(places: Places, environment: Environment) -> list[Step]:
     return [step for step in steps if "torch_fsdp2" in step.name or f" n={ranks[-1]} " in step.name]
 
 
+def overlap(places: Places, environment: Environment) -> list[Step]:
+    return plan_overlap.steps(places, environment)
+
+
 PARTS: dict[str, Callable[[Places, Environment], list[Step]]] = {
-    part.__name__: part for part in (verdict, failures, host, peer, process, suites, pytorch)
+    part.__name__: part for part in (verdict, failures, host, peer, process, suites, pytorch, overlap)
 }

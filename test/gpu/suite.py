@@ -14,6 +14,7 @@ import plan_doctor
 import plan_failures
 import plan_kernels
 import plan_nccl_tests
+import plan_overlap
 import plan_programs
 import plan_python
 import plan_several
@@ -104,6 +105,7 @@ def plan(arguments: argparse.Namespace, places: Places) -> list[Step]:
         *plan_python.loaders(places, environment),
         *plan_nccl_tests.nccl_tests(places, environment, ranks=4 if devices == 1 else min(4, devices)),
         *plan_bench.steps(places, environment, (2, 8) if quick else (2, 4, 8), quick),
+        *plan_overlap.steps(places, environment),
         *plan_kernels.sanitizer(places, environment),
     ]
 
