@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <thread>
+#include <vector>
 
 #include "device/emulated/runtime.h"
 
@@ -73,6 +74,14 @@ void write(void* destination, const void* source, std::size_t bytes) {
       .store(word, std::memory_order_release);
 }
 
+// The damage is done before the write: no reader ever sees the right bits, and none races with a second write.
+void write_corrupted(const Fault& fault, void* destination, const void* source, std::size_t bytes) {
+  const auto* first = static_cast<const unsigned char*>(source);
+  std::vector<unsigned char> damaged(first, first + bytes);
+  damaged[std::min(bytes / 2 + fault.offset, bytes - 1)] ^= static_cast<unsigned char>(1u << fault.bit);
+  write(destination, damaged.data(), bytes);
+}
+
 }  // namespace
 
 void transfer(Runtime& runtime, int from, int to, void* destination, const void* source, std::size_t bytes) {
@@ -91,10 +100,10 @@ void transfer(Runtime& runtime, int from, int to, void* destination, const void*
     }
   }
   if (drop || bytes == 0) return;
-  write(destination, source, bytes);
   if (corrupt != nullptr)
-    static_cast<unsigned char*>(destination)[std::min(bytes / 2 + corrupt->offset, bytes - 1)] ^=
-        static_cast<unsigned char>(1u << corrupt->bit);
+    write_corrupted(*corrupt, destination, source, bytes);
+  else
+    write(destination, source, bytes);
 }
 
 namespace {
