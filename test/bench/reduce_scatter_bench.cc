@@ -33,6 +33,7 @@ int run_rank(const Options& options, RankBoard* board, int rank) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   TimedRank timed(options, board, rank);
   if (rank == 0) print_about(options, timed);
+  board->barrier();  // who serves the ranks is told before any of them can fail, which ends the others
   if (options.link) measure_link(options, &timed, rank);
   const Clock clock(board, rank, options.budget_s);
   const bool right = options.tune ? Search(options, board, rank, &timed, clock).run()
