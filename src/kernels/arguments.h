@@ -66,6 +66,13 @@ struct Arguments {
   std::uint32_t small_period;  // flag values of flat_small before they come round; even
 };
 
+// What our contribution is multiplied by; a factor in device memory is read when the kernel runs, as NCCL does.
+template <typename Element>
+NCCL_SLAB_DEVICE double own_factor(const Arguments& a) {
+  if (a.factor_pointer == nullptr) return a.factor;
+  return Element::widen(*static_cast<const typename Element::Bits*>(a.factor_pointer));
+}
+
 NCCL_SLAB_SHARED std::uint64_t shard_packs(const Arguments& a) {
   return (a.shard_bytes + kPackBytes - 1) / kPackBytes;
 }

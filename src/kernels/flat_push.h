@@ -97,7 +97,7 @@ class FlatPush {
   NCCL_SLAB_DEVICE void store_factors(std::uint64_t epoch, int first, int count) {
     for (int k = first; k < first + count; ++k)
       block_.store_factor(push_factor(a_.outbound[peer_of(k)], parity_of(epoch), channel_, a_.rank),
-                          own_factor());
+                          own_factor<Element>(a_));
   }
 
   NCCL_SLAB_DEVICE void receive_all(std::uint32_t steps) {
@@ -124,7 +124,8 @@ class FlatPush {
   NCCL_SLAB_DEVICE typename Block::Summand summand(std::uint64_t epoch, int source,
                                                    const Piece& piece) const {
     if (source == a_.rank)
-      return {a_.send + source * a_.stride_bytes + piece.begin, false, kScaled ? own_factor() : 1.0};
+      return {a_.send + source * a_.stride_bytes + piece.begin, false,
+              kScaled ? own_factor<Element>(a_) : 1.0};
     const char* from =
         a_.inbound[source] + a_.layout.push_offset(parity_of(epoch), a_.rank, source) + piece.begin;
     return {from, true, kScaled ? factor_of(epoch, source) : 1.0};
@@ -133,11 +134,6 @@ class FlatPush {
   NCCL_SLAB_DEVICE double factor_of(std::uint64_t epoch, int source) const {
     if (a_.scaling != Scaling::kPerRank) return a_.factor;
     return block_.load_factor(push_factor(a_.inbound[source], parity_of(epoch), channel_, source));
-  }
-
-  NCCL_SLAB_DEVICE double own_factor() const {
-    if (a_.factor_pointer == nullptr) return a_.factor;
-    return Element::widen(*static_cast<const typename Element::Bits*>(a_.factor_pointer));
   }
 
   NCCL_SLAB_DEVICE void advance(std::uint64_t* epochs, std::uint64_t epoch) {

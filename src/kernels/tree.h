@@ -187,7 +187,7 @@ class TreeRole {
       const Lane& lane = outbound(i);
       block_.store_factor(
           slot_factor(a_.outbound[lane.peer], program_.rank, channel_, lane.lane, sent(lane, step)),
-          own_factor());
+          own_factor<Element>(a_));
     }
   }
 
@@ -234,7 +234,8 @@ class TreeRole {
   NCCL_SLAB_DEVICE typename Block::Summand summand(const Input& input, const Piece& piece, const Range& range,
                                                    std::uint64_t step) const {
     if (input.own)
-      return {a_.send + piece.shard * a_.shard_bytes + range.begin, false, kScaled ? own_factor() : 1.0};
+      return {a_.send + piece.shard * a_.shard_bytes + range.begin, false,
+              kScaled ? own_factor<Element>(a_) : 1.0};
     const Lane& lane = program_.inbound[input.inbound];
     const std::uint64_t sequence = received(lane, step);
     const char* from = slot(a_.inbound[lane.peer], program_.rank, lane.peer, lane, sequence) +
@@ -246,11 +247,6 @@ class TreeRole {
                    : block_.load_factor(
                          slot_factor(a_.inbound[lane.peer], lane.peer, channel_, lane.lane, sequence));
     return {from, true, factor};
-  }
-
-  NCCL_SLAB_DEVICE double own_factor() const {
-    if (a_.factor_pointer == nullptr) return a_.factor;
-    return Element::widen(*static_cast<const typename Element::Bits*>(a_.factor_pointer));
   }
 
   // Roles that this program lacks have no block in this call; role 0 notes the layout for them.
