@@ -64,7 +64,8 @@ Node copy_tree(const IslandNode& tree) {
   return node;
 }
 
-// Splits the concatenation of `segments` into `parts` equal lengths. False if kFractions is too coarse.
+// Splits the concatenation of `segments` into `parts` equal lengths. False if kFractions is too coarse. A node
+// whose only child holds all its ranks has nothing to split.
 bool split(const std::vector<Segment>& segments, std::size_t parts,
            std::vector<std::vector<Segment>>* result) {
   std::uint64_t total = 0;
@@ -72,6 +73,7 @@ bool split(const std::vector<Segment>& segments, std::size_t parts,
   if (total % parts != 0) return false;
   const std::uint64_t share = total / parts;
   result->assign(parts, {});
+  if (share == 0) return true;
   std::uint64_t position = 0;
   for (Segment s : segments) {
     while (s.begin < s.end) {
@@ -167,16 +169,16 @@ Status place_lanes(const Layout& layout, Lanes* lanes, std::uint32_t* longest_ch
   *longest_chunk = ~0u;
   for (auto& [key, info] : *lanes) {
     const std::pair<int, int> pair{key.from, key.to};
-    const std::uint64_t ring =
-        static_cast<std::uint64_t>(layout.ring_packs) * info.fraction() / pair_total[pair];
+    const std::uint32_t fraction = info.fraction();
+    if (fraction == 0) return Status::error("a lane of the island tree carries nothing");
+    const std::uint64_t ring = static_cast<std::uint64_t>(layout.ring_packs) * fraction / pair_total[pair];
     info.slot_packs = static_cast<std::uint32_t>(ring / kSlots / 8 * 8);
     info.offset_packs = pair_offset[pair];
     pair_offset[pair] += info.slot_packs * kSlots;
-    const bool whole = info.atoms.size() == 1 && info.fraction() == kFractions;
+    const bool whole = info.atoms.size() == 1 && fraction == kFractions;
     const std::uint32_t slack = whole ? 0 : 2 * static_cast<std::uint32_t>(info.atoms.size());
     if (info.slot_packs <= slack) return Status::error("the slab is too small for one pack per slot");
-    const std::uint64_t chunk =
-        static_cast<std::uint64_t>(info.slot_packs - slack) * kFractions / info.fraction();
+    const std::uint64_t chunk = static_cast<std::uint64_t>(info.slot_packs - slack) * kFractions / fraction;
     *longest_chunk = std::min<std::uint32_t>(*longest_chunk, static_cast<std::uint32_t>(chunk));
   }
   return Status::ok();
