@@ -25,24 +25,22 @@ MeetingService::MeetingService(const MeetingName& name) : name_(name) {}
 MeetingService::~MeetingService() = default;
 
 void MeetingService::stop() {
-  {
-    const Lock lock(mutex_);
-    leave();
-  }
-  if (!thread_.joinable()) return;
-  if (thread_.get_id() != std::this_thread::get_id()) return thread_.join();
+  Lock lock(mutex_);
+  leave();
+  if (thread_ != std::this_thread::get_id()) return changed_.wait(lock, [this] { return !serving_; });
+  lock.unlock();
   callback_.set({});  // the one that runs is the last
-  thread_.detach();
 }
 
 Status MeetingService::start() {
   if (Status status = strangers_.listen(name_); !status) return status;
   wakeup_ = make_wakeup();
   if (!wakeup_) return Status::error(std::string("making an eventfd: ") + std::strerror(errno));
-  const SignalsBlocked blocked;
+  serving_ = true;
   try {
-    thread_ = std::thread([self = shared_from_this()] { self->run(); });
+    start_thread([self = shared_from_this()] { self->run(); });
   } catch (const std::system_error& error) {
+    serving_ = false;
     return Status::error(std::string("starting a thread: ") + error.what());
   }
   return Status::ok();

@@ -31,7 +31,8 @@ class MeetingService : public std::enable_shared_from_this<MeetingService> {
   explicit MeetingService(const MeetingName& name);
   ~MeetingService();
 
-  // The thread shares in the ownership, so that stop() may be called from the callback.
+  // The thread shares in the ownership, so that stop() may be called from the callback. It is detached: a meeting
+  // that is never stopped, because kernels may still write to its slab, leaves no thread behind to be joined.
   Status start();
   // Closes everything, by which the peers know, and ends the thread; no callback runs after it but the one
   // that calls it. Once, as the last call, and not in a forked child.
@@ -70,6 +71,7 @@ class MeetingService : public std::enable_shared_from_this<MeetingService> {
 
   // Service thread.
   void run();
+  void serve_until_left();
   bool serve(std::vector<pollfd>* polled);
   void serve_connections();
   void serve_strangers();
@@ -103,8 +105,8 @@ class MeetingService : public std::enable_shared_from_this<MeetingService> {
   std::shared_ptr<const Frame> hello_;  // ours, until the ranks have met
   Strangers strangers_;
   std::vector<std::unique_ptr<Peer>> peers_;
-
-  std::thread thread_;
+  bool serving_ = false;  // the thread has been started and has not ended
+  std::thread::id thread_;
 };
 
 }  // namespace nccl_slab::comm

@@ -9,6 +9,17 @@ namespace nccl_slab::comm {
 
 void MeetingService::run() {
   ::pthread_setname_np(::pthread_self(), "nccl-slab meet");
+  {
+    const Lock lock(mutex_);
+    thread_ = std::this_thread::get_id();
+  }
+  serve_until_left();
+  const Lock lock(mutex_);
+  serving_ = false;
+  changed_.notify_all();
+}
+
+void MeetingService::serve_until_left() {
   std::vector<pollfd> polled;
   try {
     while (serve(&polled)) {
