@@ -184,9 +184,11 @@ TEST_F(SocketMeetingTest, NothingLeaks) {
       if (i % 4 == 0) meetings[rank].reset();
     });
   }
-  EXPECT_TRUE(eventually([&] { return running_threads() == threads; }))
+  // A thread ends, and with it its last descriptor, a moment after its meeting; the first one may have been counted.
+  EXPECT_TRUE(eventually([&] { return running_threads() <= threads; }))
       << running_threads() << " vs " << threads;
-  EXPECT_EQ(open_descriptors(), descriptors);
+  EXPECT_TRUE(eventually([&] { return open_descriptors() <= descriptors; }))
+      << open_descriptors() << " vs " << descriptors;
 }
 
 // What one meeting holds for the life of a communicator: a connection per peer (and a watch where the peer is
