@@ -9,6 +9,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import check_includes  # noqa: E402
 import check_settings  # noqa: E402
+import check_spills  # noqa: E402
 
 DEFINITIONS = 'SETTING(algo, "ALGO", "auto|flat", "auto", "", "Algorithm.")\n'
 
@@ -49,6 +50,27 @@ class IncludesTest(Tree):
     def test_public_headers_stand_alone(self):
         self.write("include/nccl_slab/a.h", '#include "base/status.h"\n')
         self.assertFalse(self.check(check_includes))
+
+
+class SpillsTest(unittest.TestCase):
+    KERNEL = ("ptxas info    : Compiling entry function '_Z{0}' for 'sm_90'\n"
+              "ptxas info    : Function properties for _Z{0}\n"
+              "    8 bytes stack frame, {1} bytes spill stores, {2} bytes spill loads\n")
+
+    def check(self, log):
+        with contextlib.redirect_stdout(io.StringIO()) as told:
+            return check_spills.check(log), told.getvalue()
+
+    def test_a_stack_frame_is_no_spill(self):
+        self.assertEqual(self.check(self.KERNEL.format("small", 0, 0)), (True, ""))
+
+    def test_spills_are_named(self):
+        good, told = self.check(self.KERNEL.format("small", 0, 0) + self.KERNEL.format("tree", 4, 8))
+        self.assertFalse(good)
+        self.assertEqual(told, "spills: sm_90: 12 bytes in _Ztree\n")
+
+    def test_a_log_without_kernels_proves_nothing(self):
+        self.assertFalse(self.check("ninja: no work to do.\n")[0])
 
 
 class SettingsTest(Tree):
