@@ -32,11 +32,17 @@ Status gather_facts(Meeting& meeting, const RankFacts& mine, Deadline deadline, 
   return Status::ok();
 }
 
+bool known_to_be_slow(std::span<const RankFacts> all, int from, int to) {
+  return std::any_of(all.begin(), all.end(),
+                     [&](const RankFacts& facts) { return facts.slow.has(from, to); });
+}
+
 // Host memory serves any pair unless NCCL_SHM_DISABLE forbids it. What the setting asks for and a pair cannot
 // do is left to the other transport: a program must run, and the log says which.
 Transport choose(std::span<const RankFacts> all, int from, int to, const std::string& setting) {
   const bool peer = topology::peer_allowed(all, from, to), host = topology::host_allowed(all, from, to);
   if (setting == "host") return host ? Transport::kHost : Transport::kPeer;
+  if (setting == "auto" && host && known_to_be_slow(all, from, to)) return Transport::kHost;
   return peer || !host ? Transport::kPeer : Transport::kHost;
 }
 
@@ -113,6 +119,11 @@ topology::PairSet peer_pairs(const Agreement& agreement) {
 
 Agreement without_peer_memory(Agreement agreement, const topology::PairSet& lying, const Settings& settings) {
   for (RankFacts& facts : agreement.facts) facts.lying.add(lying);
+  return conclude(std::move(agreement.facts), settings);
+}
+
+Agreement with_slow_pairs(Agreement agreement, const topology::PairSet& slow, const Settings& settings) {
+  for (RankFacts& facts : agreement.facts) facts.slow.add(slow);
   return conclude(std::move(agreement.facts), settings);
 }
 

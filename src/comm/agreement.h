@@ -44,6 +44,8 @@ Agreement conclude(std::vector<topology::RankFacts> facts, const Settings& setti
 
 // The pairs that go through peer memory.
 topology::PairSet peer_pairs(const Agreement& agreement);
+// The conclusions when host memory has turned out to be much faster for some pairs; pure.
+Agreement with_slow_pairs(Agreement agreement, const topology::PairSet& slow, const Settings& settings);
 // The conclusions when peer memory has turned out not to work for some pairs; pure.
 Agreement without_peer_memory(Agreement agreement, const topology::PairSet& lying, const Settings& settings);
 

@@ -10,6 +10,7 @@
 #include "comm/engine.h"
 #include "comm/pair_check.h"
 #include "comm/pair_history.h"
+#include "comm/pair_rates.h"
 #include "comm/quarantine.h"
 #include "comm/quiet_thread.h"
 #include "comm/self_test.h"
@@ -106,9 +107,20 @@ class SetUp {
 
   // Everyone's outcome of the first stage in which a rank failed; none if the slab works.
   Outcome attempt() {
-    using Stage = Outcome (SetUp::*)();
-    constexpr Stage kStages[] = {&SetUp::build, &SetUp::check, &SetUp::test};
-    for (const Stage stage : kStages) {
+    if (const Outcome all = passed(&SetUp::build, &SetUp::check); all.reason != Reason::none) return all;
+    if (!rates_known_ && may_have_slow_pairs(agreement_, settings())) {
+      bool changed = false;
+      const Outcome measured = compare_rates(&changed);
+      if (changed) return attempt();
+      if (measured.reason != Reason::none) return measured;
+    }
+    return passed(&SetUp::test);
+  }
+
+  using Stage = Outcome (SetUp::*)();
+  template <typename... Stages>
+  Outcome passed(Stages... stages) {
+    for (const Stage stage : {static_cast<Stage>(stages)...}) {
       const Outcome mine = (this->*stage)();
       // The last one is also the sign that every rank's test kernels have left: nobody frees memory before
       // it.
@@ -118,6 +130,22 @@ class SetUp {
       return all;
     }
     return {};
+  }
+
+  // Pairs that are far faster through host memory go that way, and the slab is built anew; once.
+  Outcome compare_rates(bool* changed) {
+    rates_known_ = true;
+    RateFindings findings;
+    Outcome mine;
+    if (const Status met = find_slow_pairs(*engine_, agreement_, deadline_, &findings); !met)
+      mine = {Reason::setup_timeout, met.what()};
+    if (findings.stuck) mine = {Reason::self_test_failed, "a test kernel does not end", {}, true};
+    const Outcome all = share(mine);
+    if (all.reason != Reason::none || findings.slow.empty()) return all;
+    remember_slow(agreement_.facts, findings.slow);
+    retreat(with_slow_pairs(agreement_, findings.slow, settings()), findings.text);
+    *changed = true;
+    return all;
   }
 
   Outcome build() {
@@ -162,11 +190,15 @@ class SetUp {
     remember_lying(agreement_.facts, lying);
     Agreement next = without_peer_memory(agreement_, lying, settings());
     if (!next.verdict.use()) return false;
+    retreat(std::move(next), all.text);
+    return true;
+  }
+
+  void retreat(Agreement next, const std::string& why) {
     NCCL_SLAB_INFO("rank %d of %d: pairs go over to host memory: %s", communicator_->rank(),
-                   communicator_->nranks(), all.text.c_str());
+                   communicator_->nranks(), why.c_str());
     engine_.reset();
     agreement_ = std::move(next);
-    return true;
   }
 
   // Leaves time for the ranks to tell each other the result, and to try again.
@@ -232,6 +264,7 @@ class SetUp {
   Agreement agreement_;
   std::shared_ptr<Engine> engine_;
   bool tests_may_run_ = false;
+  bool rates_known_ = false;  // both ways of every pair have been measured
 };
 
 void set_up(const std::shared_ptr<Communicator>& communicator,

@@ -12,7 +12,7 @@ using topology::PairSet;
 using topology::RankFacts;
 
 struct Learned {
-  bool lying = false, told = false, proven_peer = false, proven_host = false;
+  bool lying = false, slow = false, told = false, proven_peer = false, proven_host = false;
 };
 
 struct History {
@@ -44,6 +44,7 @@ void for_each_pair(const std::vector<RankFacts>& all, Visit visit) {
 void recall_pairs(const std::vector<RankFacts>& all, RankFacts* facts) {
   for_each_pair(all, [facts](int from, int to, const Learned& known) {
     if (known.lying) facts->lying.add(from, to);
+    if (known.slow) facts->slow.add(from, to);
     if (known.proven_peer) facts->proven_peer.add(from, to);
     if (known.proven_host) facts->proven_host.add(from, to);
   });
@@ -51,6 +52,10 @@ void recall_pairs(const std::vector<RankFacts>& all, RankFacts* facts) {
 
 void remember_lying(const std::vector<RankFacts>& all, const PairSet& pairs) {
   for_each_pair(all, [&](int from, int to, Learned& known) { known.lying |= pairs.has(from, to); });
+}
+
+void remember_slow(const std::vector<RankFacts>& all, const PairSet& pairs) {
+  for_each_pair(all, [&](int from, int to, Learned& known) { known.slow |= pairs.has(from, to); });
 }
 
 bool first_to_tell(const std::vector<RankFacts>& all, const PairSet& pairs) {

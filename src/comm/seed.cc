@@ -11,17 +11,12 @@ namespace {
 
 using topology::RankFacts;
 
-bool same_gpu(const RankFacts& a, const RankFacts& b) {
-  return topology::text_of(a.uuid) == topology::text_of(b.uuid) &&
-         topology::text_of(a.pci) == topology::text_of(b.pci);
-}
-
 // As the ranks tell them; ranks of one GPU, which may be forced, stand on it together.
 topology::PairLevels levels_of(const std::vector<RankFacts>& facts) {
   topology::PairLevels levels = topology::levels_between(facts);
   for (int a = 0; a < levels.count(); ++a)
     for (int b = 0; b < a; ++b)
-      if (same_gpu(facts[static_cast<std::size_t>(a)], facts[static_cast<std::size_t>(b)]))
+      if (topology::same_gpu(facts[static_cast<std::size_t>(a)], facts[static_cast<std::size_t>(b)]))
         levels.set(a, b, topology::PathClass::kSelf);
   return levels;
 }

@@ -4,6 +4,7 @@
 #include "kernels/flat_push.h"
 #include "kernels/flat_small.h"
 #include "kernels/host_block.h"
+#include "kernels/transfer.h"
 #include "kernels/tree.h"
 
 namespace nccl_slab::kernels {
@@ -31,9 +32,15 @@ void run_flat_small(const Arguments& a, unsigned block, unsigned blocks) {
   });
 }
 
+void run_transfer(const Arguments& a, unsigned block, unsigned blocks) {
+  HostBlock host(a);
+  Transfer<HostBlock>(host, a, static_cast<int>(block), static_cast<int>(blocks)).run();
+}
+
 }  // namespace
 
 void run_host_block(Kernel kernel, const Arguments& a, unsigned block, unsigned blocks) {
+  if (kernel == Kernel::kTransfer) return run_transfer(a, block, blocks);
   dispatch(a.type, a.scaling, [&](auto element, auto scaled) {
     using Element = decltype(element);
     if (kernel == Kernel::kTree)
@@ -46,7 +53,8 @@ void run_host_block(Kernel kernel, const Arguments& a, unsigned block, unsigned 
 }
 
 unsigned host_blocks(Kernel kernel, const Arguments& a, int units) {
-  return static_cast<unsigned>(kernel == Kernel::kFlatSmall ? units : units * a.roles);
+  const bool channels = kernel == Kernel::kTree || kernel == Kernel::kFlatPush;
+  return static_cast<unsigned>(channels ? units * a.roles : units);
 }
 
 }  // namespace nccl_slab::kernels

@@ -9,14 +9,14 @@
 
 namespace nccl_slab::kernels {
 
-enum class Kernel { kTree, kFlatSmall, kFlatPush };
+enum class Kernel { kTree, kFlatSmall, kFlatPush, kTransfer };
 
 // Loads all kernels on the current device, so that no first launch has to while another kernel waits (lazy
 // loading would then wait for that kernel). Error: the build has no code for the device's architecture.
 Status load_kernels();
 
 // Issues a kernel on `stream` of the current device; legal under capture. `units`: channels of kTree and
-// kFlatPush, blocks of kFlatSmall.
+// kFlatPush, blocks of kFlatSmall and kTransfer.
 cudaError_t launch(Kernel kernel, const Arguments& arguments, int units, cudaStream_t stream);
 
 }  // namespace nccl_slab::kernels

@@ -6,6 +6,7 @@
 #include "kernels/flat_push.h"
 #include "kernels/flat_small.h"
 #include "kernels/launch.h"
+#include "kernels/transfer.h"
 #include "kernels/tree.h"
 
 namespace nccl_slab::kernels {
@@ -34,6 +35,11 @@ __global__ void __launch_bounds__(kSmallThreads, 1) flat_small_kernel(const __gr
   FlatSmall<CudaBlock, Element, kScaled, kRanks>(block, a, a.rank, blockIdx.x, gridDim.x).run();
 }
 
+__global__ void __launch_bounds__(kChannelThreads, 1) transfer_kernel(const __grid_constant__ Arguments a) {
+  CudaBlock block(a, 0, 0, blockDim.x);
+  Transfer<CudaBlock>(block, a, blockIdx.x, gridDim.x).run();
+}
+
 using Entry = void (*)(Arguments);
 
 Entry tree_entry(const Arguments& a) {
@@ -58,6 +64,20 @@ Entry small_entry(const Arguments& a) {
     });
   });
   return entry;
+}
+
+Entry entry_of(Kernel kernel, const Arguments& a) {
+  switch (kernel) {
+    case Kernel::kTree:
+      return tree_entry(a);
+    case Kernel::kFlatSmall:
+      return small_entry(a);
+    case Kernel::kFlatPush:
+      return push_entry(a);
+    case Kernel::kTransfer:
+      break;
+  }
+  return &transfer_kernel;
 }
 
 // Whole warps for each role.
@@ -91,15 +111,14 @@ Status load_kernels() {
         if (const Status status = load(small_entry(a)); !status) return status;
     }
   }
-  return Status::ok();
+  return load(&transfer_kernel);
 }
 
 cudaError_t launch(Kernel kernel, const Arguments& arguments, int units, cudaStream_t stream) {
-  const bool small = kernel == Kernel::kFlatSmall;
-  const Entry entry = small                     ? small_entry(arguments)
-                      : kernel == Kernel::kTree ? tree_entry(arguments)
-                                                : push_entry(arguments);
-  const int threads = small ? small_threads(arguments, units) : channel_threads(arguments);
+  const Entry entry = entry_of(kernel, arguments);
+  const int threads = kernel == Kernel::kFlatSmall  ? small_threads(arguments, units)
+                      : kernel == Kernel::kTransfer ? kChannelThreads
+                                                    : channel_threads(arguments);
   Arguments copy = arguments;
   void* pointers[] = {&copy};
   return cudaLaunchKernel(reinterpret_cast<const void*>(entry), dim3(units), dim3(threads), pointers, 0,

@@ -60,6 +60,8 @@ const void* key_address_of(Kernel kernel) {
       return key_address<Kernel::kFlatSmall>();
     case Kernel::kFlatPush:
       return key_address<Kernel::kFlatPush>();
+    case Kernel::kTransfer:
+      return key_address<Kernel::kTransfer>();
   }
   return nullptr;
 }
@@ -75,7 +77,8 @@ Status register_all() {
   host_memory = {machine().store, &store_word, machine().yield};
   if (add<Kernel::kTree>("nccl_slab_tree") != cudaSuccess ||
       add<Kernel::kFlatSmall>("nccl_slab_flat_small") != cudaSuccess ||
-      add<Kernel::kFlatPush>("nccl_slab_flat_push") != cudaSuccess)
+      add<Kernel::kFlatPush>("nccl_slab_flat_push") != cudaSuccess ||
+      add<Kernel::kTransfer>("nccl_slab_transfer") != cudaSuccess)
     return Status::error("registering the kernels failed");
   return Status::ok();
 }

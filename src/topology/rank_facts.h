@@ -50,6 +50,7 @@ struct RankFacts {
   std::array<PeerFacts, kMaxRanks> peers{};  // by rank; filled in once the others' GPUs are known
   // What this rank's process has learned from earlier communicators on the same GPUs.
   PairSet lying;                     // peer memory failed: cannot be mapped, or data did not arrive whole
+  PairSet slow;                      // peer memory works, and carries far less than host memory
   PairSet proven_peer, proven_host;  // passed the whole self-test through that memory
 };
 static_assert(std::is_trivially_copyable_v<RankFacts>);

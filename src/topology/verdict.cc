@@ -73,14 +73,6 @@ Verdict partitioned_gpus(Facts all) {
   });
 }
 
-// The UUID tells GPUs apart where both are known, else the address (in a
-// virtual machine addresses may be made up).
-bool same_gpu(const RankFacts& a, const RankFacts& b) {
-  if (!text_of(a.uuid).empty() && !text_of(b.uuid).empty()) return text_of(a.uuid) == text_of(b.uuid);
-  const auto mine = parse_pci_address(text_of(a.pci)), theirs = parse_pci_address(text_of(b.pci));
-  return mine && mine == theirs;
-}
-
 Verdict shared_gpus(Facts all) {
   return any_pair(all, Reason::same_gpu,
                   [&](int rank, int peer) { return same_gpu(at(all, rank), at(all, peer)); });
@@ -156,6 +148,12 @@ std::string sentence(const Verdict& verdict) {
   if (verdict.rank >= 0) text += " (rank " + std::to_string(verdict.rank);
   if (verdict.peer >= 0) text += " and rank " + std::to_string(verdict.peer);
   return verdict.rank >= 0 ? text + ")" : text;
+}
+
+bool same_gpu(const RankFacts& a, const RankFacts& b) {
+  if (!text_of(a.uuid).empty() && !text_of(b.uuid).empty()) return text_of(a.uuid) == text_of(b.uuid);
+  const auto mine = parse_pci_address(text_of(a.pci)), theirs = parse_pci_address(text_of(b.pci));
+  return mine && mine == theirs;
 }
 
 PairLevels levels_between(Facts all) {

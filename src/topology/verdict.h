@@ -31,6 +31,10 @@ std::string sentence(const Verdict& verdict);
 // either sees it; the farther where they disagree.
 PairLevels levels_between(std::span<const RankFacts> all);
 
+// The UUID tells GPUs apart where both are known, else the address (in a virtual machine addresses may be made
+// up).
+bool same_gpu(const RankFacts& a, const RankFacts& b);
+
 // Whether the settings of NCCL and what the drivers say allow data to go from one rank to another this way.
 // What is unknown is left to the self-test.
 bool peer_allowed(std::span<const RankFacts> all, int from, int to);

@@ -18,11 +18,6 @@ using topology::PairSet;
 using topology::PathClass;
 using topology::RankFacts;
 
-Settings default_settings() {
-  std::vector<std::string> complaints;
-  return parse_settings([](const char*) -> const char* { return nullptr; }, &complaints);
-}
-
 Settings with_transport(const std::string& transport) {
   Settings settings = default_settings();
   settings.transport = transport;
@@ -113,6 +108,22 @@ TEST(Agreement, APairThatLiesAndMayNotUseHostMemoryHasNoTransport) {
   EXPECT_EQ(next.verdict, (topology::Verdict{Reason::no_transport, 1, 2}));
 }
 
+TEST(Agreement, ASlowPairGoesThroughHostMemoryUnlessPeerMemoryIsAskedFor) {
+  const Agreement next =
+      with_slow_pairs(conclude(good_facts(3), default_settings()), pair(1, 2), default_settings());
+  EXPECT_EQ(next.transport(1, 2), Transport::kHost);
+  EXPECT_EQ(next.transport(2, 1), Transport::kPeer);
+  EXPECT_TRUE(all_transports_are(conclude(next.facts, with_transport("peer")), Transport::kPeer));
+}
+
+TEST(Agreement, ASlowPairThatMayNotUseHostMemoryStays) {
+  std::vector<RankFacts> all = good_facts(2);
+  for (auto& facts : all) facts.shm_disabled = true;
+  const Agreement next = with_slow_pairs(conclude(all, default_settings()), pair(0, 1), default_settings());
+  EXPECT_TRUE(next.verdict.use());
+  EXPECT_TRUE(all_transports_are(next, Transport::kPeer));
+}
+
 TEST(Agreement, IsProvenIfEveryRankKnowsOfEveryPairOverItsTransport) {
   std::vector<RankFacts> all = good_facts(2);
   for (auto& facts : all) {
@@ -137,6 +148,9 @@ TEST(PairHistory, TellsWhatOneCommunicatorHasLearnedToTheNext) {
   std::swap(all[0], all[1]);  // the next communicator has the GPUs in another order
   recall_pairs(all, &mine);
   EXPECT_EQ(mine.lying, pair(0, 2));
+  remember_slow(all, pair(2, 1));
+  recall_pairs(all, &mine);
+  EXPECT_EQ(mine.slow, pair(2, 1));
   remember_proven(without_peer_memory(conclude(all, default_settings()), pair(0, 2), default_settings()));
   recall_pairs(all, &mine);
   EXPECT_EQ(mine.proven_host, pair(0, 2));

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/settings.h"
 #include "topology/rank_facts.h"
 
 namespace nccl_slab::comm {
@@ -23,6 +24,12 @@ inline std::vector<topology::RankFacts> good_facts(int nranks) {
       way = {topology::PathClass::kPhb, 0, Answer::kYes, Answer::kYes, Answer::kYes};
   }
   return all;
+}
+
+// As if nothing were set.
+inline Settings default_settings() {
+  std::vector<std::string> complaints;
+  return parse_settings([](const char*) -> const char* { return nullptr; }, &complaints);
 }
 
 }  // namespace nccl_slab::comm

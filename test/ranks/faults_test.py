@@ -96,10 +96,29 @@ def odd_machines(report):
     job = Job(SUITE, "--ranks", 8, *SHAPES, faults="fault hide *")
     flat = [] if "islands 0,1,2,3,4,5,6,7," in job.log and min(job.slab_calls(8)) > 10 else [job.log[:2000]]
     report.check("sysfs and NVML are hidden: one island", job.problems() + flat)
-    job = Job(SUITE, "--ranks", RANKS, *SHAPES, faults="fault slow 0->1 rate=0.2")
-    report.check("a slow link", job.problems() + ([] if min(job.slab_calls(RANKS)) > 10 else [job.log[:2000]]))
     job = Job(SUITE, "--ranks", RANKS, *SHAPES, faults="host 2 b; host 3 b", settings=LONG)
     report.check("ranks on two hosts", differing(job, RANKS, "other_host"))
+
+
+def slow_pairs(report):
+    """Peer memory that is far slower than host memory is left, by the first communicator for all that follow."""
+    def served(job, memory, retreats):
+        told = job.log.count("pairs go over to host memory")
+        good = min(job.slab_calls(RANKS)) > 10 and f"mailboxes in {memory} memory" in job.log and told == retreats
+        return job.problems() + ([] if good and WARNING not in job.log else [job.log[:3000]])
+
+    # Far slower than a busy machine copies; slabs so short that the pair check is soon over all the same.
+    small = {**LONG, "SLAB_MIB": "1"}
+    for name, fault, ranks in (("one direction of a pair", "0->1", []), ("every pair", "*", []), ("ranks as threads", "2-3", ["--threads"])):
+        job = Job(SUITE, "--ranks", RANKS, *CASES, *ranks, faults=f"fault slow {fault} rate=0.002", settings=small)
+        report.check(f"slow peer memory: {name}", served(job, "host", RANKS))
+    job = Job(SUITE, "--ranks", RANKS, "--case", "shapes", faults="fault slow 0->1 rate=0.1", settings={**small, "TRANSPORT": "peer"})
+    report.check("asked for, slow peer memory is used", served(job, "GPU", 0))
+    job = Job(SUITE, "--ranks", RANKS, *CASES, settings=LONG)
+    report.check("links that are alike: nobody retreats", served(job, "GPU", 0))
+    job = Job(SUITE, "--ranks", RANKS, "--case", "shapes", faults="fault slow 0->1 rate=0.1", settings=small,
+              variables={"NCCL_SHM_DISABLE": "1"})
+    report.check("slow peer memory without another way", served(job, "GPU", 0))
 
 
 def apart(report):
@@ -119,14 +138,16 @@ def compared(job, which):
 
 
 def verified(report):
-    """NCCL_SLAB_VERIFY: a fault that begins when the self-test is over. The highest bit of an exponent changes."""
+    """NCCL_SLAB_VERIFY: a fault that begins when the self-test is over, which has a known number of kernels where peer memory is
+    asked for. The highest bit of an exponent changes."""
+    peer = {"TRANSPORT": "peer"}
     fault = "fault corrupt 1->0 from=256 offset=3 bit=6 after=50"
     cases = ("--case", "shapes,average,premulsum,in_place,groups,two_streams,communicators", "--repeat", 5)
-    job = Job(SUITE, "--ranks", RANKS, *cases, faults=fault)
+    job = Job(SUITE, "--ranks", RANKS, *cases, faults=fault, settings=peer)
     report.check("without it the program computes with damaged data", [] if "FAILED" in job.stdout else [job.output()])
     for threads in ([], ["--threads"]):
         name = "ranks as threads" if threads else "ranks as processes"
-        job = Job(SUITE, "--ranks", RANKS, *cases, *threads, faults=fault, settings={"VERIFY": "1000000"})
+        job = Job(SUITE, "--ranks", RANKS, *cases, *threads, faults=fault, settings={**peer, "VERIFY": "1000000"})
         problems = job.problems() + ([] if "verification_failed" in job.reasons(RANKS) else [str(job.statistics)])
         told = job.log.count("of a verified reduce-scatter is")
         report.check(f"with it NCCL's result counts, {name}", problems + ([] if told else [job.log[-2000:]]))
@@ -141,7 +162,7 @@ def verified(report):
 
 
 SCENARIOS = {"lying pairs": lying_pairs, "unmapped pairs": unmapped_pairs, "no way left": no_way_left, "frozen": frozen,
-             "odd machines": odd_machines, "apart": apart,
+             "odd machines": odd_machines, "slow pairs": slow_pairs, "apart": apart,
              "verified": verified}
 
 if __name__ == "__main__":
