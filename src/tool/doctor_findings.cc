@@ -1,6 +1,7 @@
 // What the doctor concludes.
 #include <algorithm>
 
+#include "comm/pair_rates.h"
 #include "tool/doctor_report.h"
 
 namespace nccl_slab::tool {
@@ -49,10 +50,10 @@ class Findings {
              "); host memory takes its place" + bar_hint(pair.to));
     else if (!pair.peer.whole)
       broken(name(pair) + ": peer memory loses or damages data; host memory takes its place" + acs_hint());
-    else if (pair.peer.gigabytes > 0 && pair.peer.gigabytes < pair.host.gigabytes * kMuchSlower)
-      note(name(pair) + ": peer memory (" + number(pair.peer.gigabytes) +
-           " GB/s) is slower than host memory (" + number(pair.host.gigabytes) +
-           " GB/s): try NCCL_SLAB_TRANSPORT=host");
+    else if (pair.peer.stored > 0 && pair.peer.stored < pair.host.stored * comm::kMuchSlower)
+      note(name(pair) + ": kernels store to peer memory at " + number(pair.peer.stored) +
+           " GB/s, to host memory at " + number(pair.host.stored) +
+           ": the library takes host memory where all ranks together measure the same" + acs_hint());
   }
 
   std::string bar_hint(int owner) const {

@@ -46,8 +46,8 @@ std::string gpu_json(const GpuReport& gpu) {
 
 std::string way_json(const WayReport& way) {
   return "{\"usable\":" + truth(way.usable) + ",\"whole\":" + truth(way.whole) +
-         ",\"gigabytes\":" + known(way.gigabytes) + ",\"microseconds\":" + known(way.microseconds) +
-         ",\"problem\":" + json_text(way.problem) + "}";
+         ",\"gigabytes\":" + known(way.gigabytes) + ",\"stored_gigabytes\":" + known(way.stored) +
+         ",\"microseconds\":" + known(way.microseconds) + ",\"problem\":" + json_text(way.problem) + "}";
 }
 
 std::string pair_json(const PairReport& pair) {

@@ -21,12 +21,18 @@ using std::chrono::steady_clock;
 
 constexpr std::size_t kBytes = HostRegions::kBytes;
 constexpr std::size_t kPiece = 64 << 10;  // of one copy of a pattern
+constexpr int kTimes = 8;                 // copies, or kernels, of kBytes in one turn of a measurement
 static_assert(sizeof(Question::handle) >= sizeof(cudaIpcMemHandle_t));
 
 std::vector<std::uint64_t> pattern_of(std::uint64_t seed) {
   std::vector<std::uint64_t> words(kBytes / sizeof(std::uint64_t));
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = comm::mixed_bits(seed, i);
   return words;
+}
+
+// GB/s of a turn.
+double rate(double seconds) {
+  return static_cast<double>(kBytes) * kTimes / seconds / 1e9;
 }
 
 int nccl_version() {
@@ -151,23 +157,27 @@ Status Orders::check(const Question& question, Answer* answer) {
 }
 
 Status Orders::measure(const Question& question, Answer* answer) {
-  constexpr int kCopies = 8;
   void* const to = target(question);
   if (to == nullptr) return Status::error("host memory cannot be registered with CUDA");
   double seconds = 0;
-  if (const Status status = time(to, source_, kBytes, kCopies, &seconds); !status) return status;
-  answer->value[0] = static_cast<double>(kBytes) * kCopies / seconds / 1e9;
-  if (const Status status = time(to, source_, 8, 1, &seconds); !status) return status;
+  const auto copies = [&](std::size_t bytes) { return [=, this] { return copy(to, source_, bytes); }; };
+  if (const Status status = time(kTimes, copies(kBytes), &seconds); !status) return status;
+  answer->value[0] = rate(seconds);
+  if (const Status status = time(1, copies(8), &seconds); !status) return status;
   answer->value[1] = seconds * 1e6;
-  return Status::ok();
+  if (!kernels::load_kernels()) return Status::ok();  // no code for this GPU
+  const Status status = time(
+      kTimes, [=, this] { return store(to); }, &seconds);
+  answer->value[2] = rate(seconds);
+  return status;
 }
 
 Status Orders::measure_read(Answer* answer) {
-  constexpr int kCopies = 8;
   if (!registered_) return Status::error("host memory cannot be registered with CUDA");
   double seconds = 0;
-  const Status status = time(source_, regions_.at(gpu_), kBytes, kCopies, &seconds);
-  answer->value[0] = static_cast<double>(kBytes) * kCopies / seconds / 1e9;
+  const auto read = [this] { return copy(source_, regions_.at(gpu_), kBytes); };
+  const Status status = time(kTimes, read, &seconds);
+  answer->value[0] = rate(seconds);
   return status;
 }
 
@@ -206,13 +216,24 @@ Status Orders::finish(const char* what) {
   return cuda_status(cudaStreamSynchronize(stream_.get()), what);
 }
 
-Status Orders::time(void* to, const void* from, std::size_t bytes, int copies, double* seconds) {
+// As the library's kernels store, with as many blocks as fill a link.
+Status Orders::store(void* to) {
+  constexpr int kBlocks = 8;
+  kernels::Arguments a{};
+  a.send = static_cast<const char*>(source_);
+  a.receive = static_cast<char*>(to);
+  a.shard_bytes = kBytes;
+  return cuda_status(kernels::launch(kernels::Kernel::kTransfer, a, kBlocks, stream_.get()), "storing");
+}
+
+template <typename Issue>
+Status Orders::time(int times, Issue issue, double* seconds) {
   constexpr int kTurns = 4;
   *seconds = 1e9;
   for (int turn = 0; turn < kTurns; ++turn) {
     const auto start = steady_clock::now();
-    for (int i = 0; i < copies; ++i)
-      if (const Status status = copy(to, from, bytes); !status) return status;
+    for (int i = 0; i < times; ++i)
+      if (const Status status = issue(); !status) return status;
     if (const Status status = finish("measuring"); !status) return status;
     *seconds = std::min(*seconds, std::chrono::duration<double>(steady_clock::now() - start).count());
   }

@@ -28,8 +28,10 @@ class Orders {
 
   Status copy(void* to, const void* from, std::size_t bytes);
   Status finish(const char* what);
-  // Seconds of `copies` copies, the best of a few turns.
-  Status time(void* to, const void* from, std::size_t bytes, int copies, double* seconds);
+  Status store(void* to);
+  // Seconds that `times` times what `issue` puts on the stream take, the best of a few turns.
+  template <typename Issue>
+  Status time(int times, Issue issue, double* seconds);
   void* target(const Question& question);
 
   const HostRegions& regions_;

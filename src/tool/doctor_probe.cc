@@ -142,6 +142,7 @@ class Examination {
     if (status) status = ask(from, question, &answer);
     way->gigabytes = answer.value[0];
     way->microseconds = answer.value[1];
+    way->stored = answer.value[2];
     if (status) return;
     way->usable = false;
     way->problem = status.what();

@@ -15,6 +15,7 @@ struct WayReport {
   bool usable = false;      // it could be mapped; else `problem` says why not
   bool whole = false;       // what the source wrote is what the owner reads, bit by bit
   double gigabytes = 0;     // per second, of long copies; 0: not measured
+  double stored = 0;        // the same, of stores by kernels, as the library's are
   double microseconds = 0;  // of one 8-byte copy, the host's wait for it included
   std::string problem{};
 };

@@ -46,22 +46,24 @@ std::string cell(const WayReport& way) {
   char text[32] = "damaged";
   if (!way.usable) return "-";
   if (way.whole)
-    std::snprintf(text, sizeof(text), " %.3g/%.*f", way.gigabytes, way.microseconds < 100, way.microseconds);
+    std::snprintf(text, sizeof(text), " %.3g/%.3g/%.*f", way.stored, way.gigabytes, way.microseconds < 100,
+                  way.microseconds);
   return text;
 }
 
 // A row for each source, a column for each owner.
 std::string matrix(const DoctorReport& report, const char* title, WayReport PairReport::*way) {
-  std::string text = std::string(title) + " (GB/s / microseconds; row: source, column: owner):\n      ";
+  std::string text = std::string(title) +
+                     " (GB/s by kernels / by copies / microseconds; row: source, column: owner):\n      ";
   const int gpus = static_cast<int>(report.gpus.size());
   char field[40];
-  for (int to = 0; to < gpus; ++to) text += (std::snprintf(field, sizeof(field), "%12d", to), field);
+  for (int to = 0; to < gpus; ++to) text += (std::snprintf(field, sizeof(field), "%18d", to), field);
   for (int from = 0; from < gpus; ++from) {
     text += (std::snprintf(field, sizeof(field), "\n  %4d", from), field);
     for (int to = 0; to < gpus; ++to) {
       const PairReport* pair = report.pair(from, to);
       const std::string value = pair == nullptr ? "." : cell(pair->*way);
-      text += (std::snprintf(field, sizeof(field), "%12s", value.c_str()), field);
+      text += (std::snprintf(field, sizeof(field), "%18s", value.c_str()), field);
     }
   }
   return text + "\n";

@@ -37,7 +37,7 @@ enum class Order : std::uint32_t {
   kMap,          // maps the GPU memory of `owner`; Answer::number[0]: what CUDA says of peer access
   kWrite,        // writes the pattern of `seed` to the owner's region
   kCheck,        // Answer::number[0]: 1 if the own region holds that pattern
-  kMeasure,      // Answer::value: GB/s and microseconds of copies to the owner's region
+  kMeasure,      // Answer::value: GB/s and microseconds of copies to the owner's region, GB/s of stores
   kMeasureRead,  // Answer::value[0]: GB/s from host memory
   kEnter,        // enters a communicator (`seed` names it) of `gpus` ranks
   kSetUp,        // sets it up. Answer::number: whether the slab serves, whether it is broken; value[0]: ms
@@ -56,7 +56,7 @@ struct Answer {
   std::uint32_t good = 0;
   char text[512] = "";  // why not; else what the order asks for
   std::int32_t number[4]{};
-  double value[2]{};
+  double value[3]{};
   char pci[32] = "", uuid[48] = "";
   unsigned char handle[64]{};
 };

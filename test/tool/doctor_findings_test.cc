@@ -13,7 +13,7 @@ namespace nccl_slab::tool {
 namespace {
 
 WayReport whole(double gigabytes) {
-  return {true, true, gigabytes, 10, ""};
+  return {true, true, gigabytes, gigabytes, 10, ""};
 }
 
 // Two good GPUs.
@@ -53,7 +53,7 @@ TEST(DoctorFindings, LostDataIsBrokenAndHintsAtItsCause) {
 
 TEST(DoctorFindings, AMappingThatFailsNamesASmallAperture) {
   DoctorReport report = good();
-  report.pairs[0].peer = {false, false, 0, 0, "cudaErrorMapBufferObjectFailed"};
+  report.pairs[0].peer = {false, false, 0, 0, 0, "cudaErrorMapBufferObjectFailed"};
   EXPECT_EQ(all_text(report).find("BAR1"), std::string::npos);
   report.gpus[1].bar1 = 256ull << 20;
   EXPECT_FALSE(is_healthy(report));
@@ -72,11 +72,11 @@ TEST(DoctorFindings, DeniedAccessIsNotBroken) {
 
 TEST(DoctorFindings, SlowWaysAreTold) {
   DoctorReport report = good();
-  report.pairs[1].peer.gigabytes = 5;
+  report.pairs[1].peer.stored = 5;
   report.gpus[1].host_write = 6;
   report.gpus[0].host_write = 24;
   EXPECT_TRUE(is_healthy(report));
-  EXPECT_NE(all_text(report).find("GPU 1 -> 0: peer memory (5 GB/s) is slower"), std::string::npos);
+  EXPECT_NE(all_text(report).find("GPU 1 -> 0: kernels store to peer memory at 5"), std::string::npos);
   EXPECT_NE(all_text(report).find("GPU 1 writes to host memory at 6"), std::string::npos);
 }
 

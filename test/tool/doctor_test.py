@@ -37,7 +37,7 @@ def good_machine(report):
     problems = [] if status == 0 and found["healthy"] and not broken(found) else [f"exit status {status}: {broken(found)}"]
     problems += [] if len(found["pairs"]) == 12 and all(each["peer"]["whole"] and each["host"]["whole"] for each in found["pairs"]) \
         else [str(found["pairs"])]
-    rates = [each[way][figure] for each in found["pairs"] for way in ("peer", "host") for figure in ("gigabytes", "microseconds")]
+    rates = [each[way][figure] for each in found["pairs"] for way in ("peer", "host") for figure in ("gigabytes", "stored_gigabytes", "microseconds")]
     problems += [] if all(rate and rate > 0 for rate in rates) else [str(rates)]
     problems += [] if found["library"]["slab"] and "GPU memory" in found["library"]["text"] else [str(found["library"])]
     problems += [] if "pair 0 -> 1" in said else [said]
