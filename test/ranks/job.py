@@ -8,6 +8,7 @@ import os
 import pathlib
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -62,6 +63,14 @@ class Job:
         numbers = struct.unpack_from(f"<{1 + side * side}Q", path.read_bytes())[1:] if path.exists() else [0] * side * side
         rows = [numbers[row * side : (row + 1) * side] for row in range(side)]
         return [list(row[1:]) + [row[0]] for row in rows[1:] + rows[:1]]
+
+    @staticmethod
+    def freeze(folder, device):
+        """Kernels on a device of the job in that folder stop at their next store or wait."""
+        side = COUNTED_DEVICES + 1
+        with open(folder / "links", "r+b") as state:
+            state.seek(8 * (1 + side * side) + 4 * device)
+            state.write((1).to_bytes(4, sys.byteorder))
 
     @staticmethod
     def thaw(folder):
