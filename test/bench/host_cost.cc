@@ -77,7 +77,7 @@ void group(const Rank& rank, int calls, std::size_t bytes) {
 
 void measure_large_groups(const Rank& rank) {
   const int rounds = std::max(1, rank.rounds / kFewerRounds);
-  for (const std::size_t bytes : {std::size_t{256}, std::size_t{16384}}) {
+  for (const std::size_t bytes : {std::size_t{256}, std::size_t{4096}}) {
     const std::string name = "group of 980 of " + std::to_string(bytes) + " bytes";
     measure_batches(rank, (name + ", host").c_str(), 1, rounds, [&] { group(rank, kManyCalls, bytes); });
     measure_batches(rank, (name + ", done").c_str(), 1, rounds, [&] {
