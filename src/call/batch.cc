@@ -26,7 +26,7 @@ bool alike(const comm::Operation& one, const comm::Operation& other) {
 }
 
 kernels::Batch batch_of(const std::vector<comm::Operation>& operations) {
-  kernels::Batch batch;
+  kernels::Batch batch{};
   for (const comm::Operation& operation : operations) {
     batch.call[batch.calls++] = {static_cast<const char*>(operation.send),
                                  static_cast<char*>(operation.receive),

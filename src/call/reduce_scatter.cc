@@ -70,6 +70,7 @@ ncclResult_t launch_together(comm::Communicator& communicator, comm::Engine& eng
                              const std::vector<comm::Operation>& operations,
                              const std::vector<const Queued*>& calls) {
   std::vector<cudaStream_t> streams;
+  streams.reserve(calls.size());
   for (const Queued* queued : calls) streams.push_back(queued->request.stream);
   const Status status = issue_batch(engine, operations, streams, communicator.rank(), communicator.nranks());
   if (status)

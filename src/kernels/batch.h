@@ -18,7 +18,7 @@ inline constexpr int kMostBatched = 128;
 
 // REQUIRES: one type and one scaling, that of the Arguments, not kPerRank; all packs fit a push mailbox.
 struct Batch {
-  std::uint32_t calls = 0, packs = 0;
+  std::uint32_t calls, packs;
   BatchedCall call[kMostBatched];
 };
 
