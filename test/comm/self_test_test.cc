@@ -62,14 +62,15 @@ TEST_F(SelfTest, SumsAloneDoNotSeeALowBit) {
   });
 }
 
-// Without the self-test a program computes with damaged data.
+// Without the self-test a program computes with damaged data, or with what was there before.
 TEST_F(SelfTest, WithoutItTheDamageIsThere) {
-  on_engines({"8-4+4", "fault corrupt 1->0 from=64", {}, {}}, 2, [](EngineRank& me) {
-    EngineCall call(me, 3001);
-    call.fill(3);
-    ASSERT_TRUE(me.engine->issue(call.operation(Kernel::kTree), me.stream));
-    EXPECT_EQ(call.result(me.stream) == call.expected(3), me.rank != 0);
-  });
+  for (const char* fault : {"fault corrupt 1->0 from=64", "fault drop 1->0"})
+    on_engines({"8-4+4", fault, {}, {}}, 2, [fault](EngineRank& me) {
+      EngineCall call(me, 3001);
+      call.fill(3);
+      ASSERT_TRUE(me.engine->issue(call.operation(Kernel::kTree), me.stream));
+      EXPECT_EQ(call.result(me.stream) == call.expected(3), me.rank != 0) << fault;
+    });
 }
 
 TEST_F(SelfTest, EndsInTimeWhenADeviceStandsStill) {

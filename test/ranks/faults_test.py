@@ -3,6 +3,7 @@ one line says why. That the damage is real without the self-test is shown by the
 
 usage: faults_test.py SCENARIO
 """
+import re
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ from job import SUITE, Job, LoneRanks
 from tap import run
 
 RANKS = 4
+SETUP_LIMIT = 12  # seconds: the default limit, and what it takes a busy machine to notice
 SOON = 45  # seconds for a whole job on a loaded machine, far below LONG
 CASES = ("--case", "shapes,in_place,average,graph_mixed,groups,communicators,split")
 WARNING = "peer memory does not work between these GPUs"
@@ -92,6 +94,16 @@ def frozen(report):
     report.check("a GPU stands still", job.problems() + forwarded + ([job.stderr[:2000]] if job.stderr else []))
 
 
+def bounded(report):
+    """Whatever is wrong, a set-up ends within its default time limit, one way or the other; results are right."""
+    for ranks, fault in ((8, ""), (8, "fault drop *"), (4, "fault mirror 1->0"), (4, "fault corrupt * from=64"), (4, "fault slow * rate=0.05"),
+                         (4, "fault ipc-open * code=205"), (4, "fault drop 1->0; fault host-register * code=712 after=1")):
+        job = Job(SUITE, "--ranks", ranks, "--case", "shapes", faults=fault)
+        times = [float(each) for each in re.findall(r"([0-9.]+) ms\)$", job.log, re.MULTILINE)]
+        settled = [] if len(times) == ranks and max(times) < 1000 * SETUP_LIMIT else [f"set-ups took {times} ms", job.log[:2000]]
+        report.check(f"set-up in time: {fault or 'nothing is wrong'}", job.problems() + settled)
+
+
 def odd_machines(report):
     job = Job(SUITE, "--ranks", 8, *SHAPES, faults="fault hide *")
     flat = [] if "islands 0,1,2,3,4,5,6,7," in job.log and min(job.slab_calls(8)) > 10 else [job.log[:2000]]
@@ -162,7 +174,7 @@ def verified(report):
 
 
 SCENARIOS = {"lying pairs": lying_pairs, "unmapped pairs": unmapped_pairs, "no way left": no_way_left, "frozen": frozen,
-             "odd machines": odd_machines, "slow pairs": slow_pairs, "apart": apart,
+             "bounded": bounded, "odd machines": odd_machines, "slow pairs": slow_pairs, "apart": apart,
              "verified": verified}
 
 if __name__ == "__main__":
