@@ -154,6 +154,7 @@ ncclResult_t launch_group(const std::vector<Queued>& requests) {
     return first;
   }
   std::vector<const Queued*> left;
+  left.reserve(requests.size());
   for (const Queued& queued : requests) left.push_back(&queued);
   while (!left.empty()) note(launch_next(&left));
   return first;

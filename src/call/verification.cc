@@ -177,7 +177,7 @@ class VerifiedCall {
     return cuda_status(cudaStreamSynchronize(request_.stream), "copying magnitudes");
   }
 
-  Status fetch(void* to, const void* from, std::size_t bytes) {
+  Status fetch(void* to, const void* from, std::size_t bytes) const {
     const cudaError_t copied = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, request_.stream);
     if (const Status status = cuda_status(copied, "reading data to verify"); !status) return status;
     return cuda_status(cudaStreamSynchronize(request_.stream), "reading data to verify");

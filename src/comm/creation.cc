@@ -31,8 +31,8 @@ struct Outcome {
 
 // What of it the ranks show each other, in front of the text.
 struct OutcomeRecord {
-  Reason reason;
-  std::uint32_t stuck;
+  Reason reason = Reason::none;
+  std::uint32_t stuck = 0;
   topology::PairSet blamed;
 };
 

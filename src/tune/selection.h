@@ -31,7 +31,7 @@ class Selection {
 
  private:
   struct Measured {
-    std::uint64_t bytes;
+    std::uint64_t bytes = 0;
     PlanText plan;
   };
   using Sizes = std::vector<Measured>;  // ascending
