@@ -157,8 +157,7 @@ kernels::Arguments Engine::arguments_of(const Operation& operation, std::uint64_
   return a;
 }
 
-Status Engine::launch(const kernels::Arguments& arguments, const Operation& operation,
-                      cudaStream_t stream) const {
+Status Engine::launch(const kernels::Arguments& arguments, const Operation& operation, cudaStream_t stream) {
   const std::uint64_t whole = operation.shard_bytes, wanted = operation.part_packs * kernels::kPackBytes;
   const std::uint64_t part = wanted != 0 ? wanted : whole;
   for (std::uint64_t begin = 0; begin < whole; begin += part) {

@@ -111,7 +111,7 @@ class Engine {
                   topology::PairSet* unmapped);
   Status make_programs(const Agreement& agreement, cudaStream_t stream);
   kernels::Arguments arguments_of(const Operation& operation, std::uint64_t timeout_ns) const;
-  Status launch(const kernels::Arguments& arguments, const Operation& operation, cudaStream_t stream) const;
+  static Status launch(const kernels::Arguments& arguments, const Operation& operation, cudaStream_t stream);
   // `launch` puts kernels on the stream. The caller holds the lock.
   template <typename Launch>
   Status issue_in_order(cudaStream_t stream, Launch launch);
