@@ -61,7 +61,8 @@ def run_suites(tally, folder, options, environment):
 
 
 def step_lint(tally, arguments):
-    for name, good in lint.run_all(everything=arguments.full):
+    """clang-tidy, which reads for a quarter of an hour, only in full; else `tools/lint` runs it."""
+    for name, good in lint.run_all(everything=arguments.full, tidy=arguments.full):
         tally.add(f"lint: {name}", good is not False, skipped=good is None)
 
 
@@ -135,7 +136,7 @@ STEPS = {
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="tools/test", description="Runs every test that needs no GPU.")
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"only these of: {' '.join(STEPS)}")
-    parser.add_argument("--full", action="store_true", help="full repeat counts, all GPU architectures, tests linted too")
+    parser.add_argument("--full", action="store_true", help="full repeat counts, all GPU architectures, clang-tidy")
     arguments = parser.parse_args()
     if unknown := set(arguments.steps) - set(STEPS):
         parser.error(f"no such step: {' '.join(sorted(unknown))}")

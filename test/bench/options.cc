@@ -14,7 +14,8 @@ namespace {
 constexpr char kUsage[] =
     "usage: reduce_scatter_bench [--ranks N] [--devices K] [--sizes BYTES,BYTES,...]\n"
     "  [--dtype bf16|fp16|fp32] [--graph | --eager] [--in-place] [--series TYPE/graph|eager/out|in,...]\n"
-    "  [--calls N] [--repeats N] [--repeat-ms MS] [--budget SECONDS] [--limit SECONDS] [--label TEXT] [--link] [--rows]\n"
+    "  [--calls N] [--repeats N] [--repeat-ms MS] [--budget SECONDS] [--limit SECONDS] [--label TEXT] "
+    "[--link] [--rows]\n"
     "  [--tune] [--rank R --board FILE]\n"
     "Sizes are bytes of one rank's output and take the suffixes K and M. Times ncclReduceScatter of\n"
     "whatever libnccl.so.2 is loaded, with one process per rank; `nccl-slab bench` compares with it.\n";
