@@ -41,7 +41,9 @@ std::string gpu_json(const GpuReport& gpu) {
          ",\"model\":" + json_text(gpu.model) +
          ",\"bar1\":" + (gpu.bar1 ? std::to_string(gpu.bar1) : "null") +
          ",\"host_write_gigabytes\":" + known(gpu.host_write) +
-         ",\"host_read_gigabytes\":" + known(gpu.host_read) + ",\"problem\":" + json_text(gpu.problem) + "}";
+         ",\"host_read_gigabytes\":" + known(gpu.host_read) +
+         ",\"host_stored_gigabytes\":" + known(gpu.host_stored) + ",\"problem\":" + json_text(gpu.problem) +
+         "}";
 }
 
 std::string way_json(const WayReport& way) {

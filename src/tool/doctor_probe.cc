@@ -90,6 +90,7 @@ class Examination {
     Question question = about(gpu, Order::kMeasure, true);
     if (const Status status = ask(gpu, question, &answer); !status) return status;
     report_.gpus[at(gpu)].host_write = answer.value[0];
+    report_.gpus[at(gpu)].host_stored = answer.value[2];
     question.order = Order::kMeasureRead;
     const Status status = ask(gpu, question, &answer);
     report_.gpus[at(gpu)].host_read = answer.value[0];

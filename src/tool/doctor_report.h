@@ -28,7 +28,8 @@ struct PairReport {
 
 struct GpuReport {
   std::string pci{}, uuid{}, model{};
-  double host_write = 0, host_read = 0;  // GB/s, GPU to host memory and back
+  double host_write = 0, host_read = 0;  // GB/s, GPU to host memory and back, by copies
+  double host_stored = 0;                // GB/s, to host memory by stores of kernels
   std::uint64_t bar1 = 0;                // bytes of the aperture that peers write through; 0: unknown
   std::string problem{};
 };

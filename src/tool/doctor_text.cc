@@ -35,9 +35,9 @@ std::string host_text(const HostReport& host) {
 }
 
 std::string gpu_text(std::size_t index, const GpuReport& gpu) {
-  char rates[96];
-  std::snprintf(rates, sizeof(rates), "host memory %.3g GB/s to it, %.3g GB/s from it", gpu.host_write,
-                gpu.host_read);
+  char rates[112];
+  std::snprintf(rates, sizeof(rates), "host memory %.3g GB/s to it (%.3g by kernels), %.3g GB/s from it",
+                gpu.host_write, gpu.host_stored, gpu.host_read);
   return "  " + std::to_string(index) + ": " + gpu.model + ", " + gpu.pci +
          (gpu.bar1 != 0 ? ", BAR1 " + mib(gpu.bar1) : "") + ", " + rates + "\n";
 }

@@ -25,7 +25,7 @@ def _complete(devices: int):
     def check(folder: pathlib.Path, _: str) -> list[str]:
         report = json.loads((folder / "doctor.json").read_text())
         complaints = [finding["text"] for finding in report["findings"] if finding["broken"]]
-        rates = [gpu[f"host_{way}_gigabytes"] or 0 for gpu in report["gpus"] for way in ("write", "read")]
+        rates = [gpu[f"host_{way}_gigabytes"] or 0 for gpu in report["gpus"] for way in ("write", "read", "stored")]
         if not rates or min(rates) < _LEAST_GB_S:
             complaints.append(f"rates of host memory: {rates}")
         gpus = len(report["gpus"])

@@ -23,7 +23,7 @@ DoctorReport good() {
   report.host.memlock = ~std::uint64_t{0};
   report.host.shm_free = 1ull << 30;
   report.gpus.resize(2);
-  for (GpuReport& gpu : report.gpus) gpu = {"0000:01:00.0", "GPU-1", "A GPU", 20, 20, 32ull << 30, ""};
+  for (GpuReport& gpu : report.gpus) gpu = {"0000:01:00.0", "GPU-1", "A GPU", 20, 20, 20, 32ull << 30, ""};
   for (const auto& [from, to] : {std::pair(0, 1), std::pair(1, 0)})
     report.pairs.push_back({from, to, true, whole(24), whole(20)});
   return report;

@@ -66,7 +66,7 @@ def odd_machines(report):
     noted = any("no peer access between any" in finding["text"] for finding in found["findings"])
     report.check("no peer access is no fault", [] if status == 0 and noted else [f"exit status {status}", str(found["findings"])])
     status, found, _ = doctor("4-switch", variables={"CUDA_VISIBLE_DEVICES": "2"})
-    alone = found["pairs"] == [] and found["library"] is None and found["gpus"][0]["host_write_gigabytes"]
+    alone = found["pairs"] == [] and found["library"] is None and found["gpus"][0]["host_write_gigabytes"] and found["gpus"][0]["host_stored_gigabytes"]
     report.check("one GPU", [] if status == 0 and alone else [f"exit status {status}", str(found)])
     status, found, _ = doctor("4-switch", "fault host-register 3 code=712")
     report.check("host memory cannot be registered", [] if status == 1 and "host memory" in str(broken(found)) else [str(found)])
