@@ -41,7 +41,7 @@ ncclResult_t check_arguments(const Call& call) {
     return fail(ncclInvalidArgument, "%s: there is no rank %d", call.name, call.peer);
   if (size_of(call.type) == 0) return fail(ncclInvalidArgument, "%s: data type %d", call.name, call.type);
   if (static_cast<int>(call.op) < 0 ||
-      (call.op >= ncclNumOps && communicator.user_reductions.count(static_cast<int>(call.op)) == 0))
+      (call.op >= ncclNumOps && !communicator.user_reductions.contains(static_cast<int>(call.op))))
     return fail(ncclInvalidArgument, "%s: operation %d", call.name, call.op);
   if (!communicator.checks_pointers) return ncclSuccess;
   const DeviceGuard guard(communicator.device);

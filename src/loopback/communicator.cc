@@ -36,7 +36,7 @@ namespace nccl_slab::loopback {
 ncclResult_t check_handle(const ncclComm* communicator, const char* call) {
   if (communicator == nullptr) return fail(ncclInvalidArgument, "%s: the communicator is NULL", call);
   const std::lock_guard lock(living().mutex);
-  if (living().handles.count(communicator) != 0) return ncclSuccess;
+  if (living().handles.contains(communicator)) return ncclSuccess;
   return fail(ncclInvalidArgument, "%s: the communicator is corrupt", call);
 }
 

@@ -22,7 +22,7 @@ namespace nccl_slab::loopback {
 
 // Made by ncclRedOpCreatePreMulSum.
 struct UserReduction {
-  ncclDataType_t type;
+  ncclDataType_t type = ncclFloat32;
   Reduction reduction;
 };
 

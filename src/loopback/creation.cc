@@ -154,8 +154,8 @@ void Creation::withdraw() {
   child.reset();
 }
 
-std::unique_ptr<Creation> make_init(ncclComm** handle, std::string name, int rank, int ranks, int device,
-                                    bool blocking) {
+std::unique_ptr<Creation> make_init(ncclComm** handle, const std::string& name, int rank, int ranks,
+                                    int device, bool blocking) {
   auto creation = make_child(nullptr, handle, blocking);
   *handle = creation->child.get();
   creation->run = [=](Creation& mine) { return fill(mine.child.get(), name, rank, ranks, device); };

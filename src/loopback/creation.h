@@ -27,8 +27,8 @@ struct Creation {
   void withdraw();
 };
 
-std::unique_ptr<Creation> make_init(ncclComm** handle, std::string name, int rank, int ranks, int device,
-                                    bool blocking);
+std::unique_ptr<Creation> make_init(ncclComm** handle, const std::string& name, int rank, int ranks,
+                                    int device, bool blocking);
 std::unique_ptr<Creation> make_split(ncclComm* parent, int colour, int key, ncclComm** handle, bool blocking);
 // REQUIRES: `excluded` is sorted, names ranks of the parent, and not the caller's.
 std::unique_ptr<Creation> make_shrink(ncclComm* parent, std::vector<int> excluded, ncclComm** handle,

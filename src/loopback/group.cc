@@ -8,7 +8,7 @@ namespace {
 
 // Runs the work on a thread. Until it ends, the state of every communicator in it is InProgress, afterwards
 // its result.
-ncclResult_t run_behind(std::shared_ptr<GroupWork> work) {
+ncclResult_t run_behind(const std::shared_ptr<GroupWork>& work) {
   const std::vector<ncclComm*> polled = work->polled();
   for (ncclComm* communicator : polled) communicator->async_result.store(ncclInProgress);
   auto job = std::make_shared<Job>([work, polled] {
@@ -65,7 +65,7 @@ ncclResult_t Group::end_outermost(bool simulated) {
     return error;
   }
   if (work->empty()) return ncclSuccess;
-  return blocking ? work->run() : run_behind(std::move(work));
+  return blocking ? work->run() : run_behind(work);
 }
 
 void Group::reset() {

@@ -42,6 +42,7 @@ std::vector<Lane> lanes_of(const std::vector<std::unique_ptr<Creation>>& creatio
 void run_side_by_side(std::vector<Lane>& lanes) {
   if (lanes.size() == 1) return lanes.front().run();
   std::vector<std::thread> threads;
+  threads.reserve(lanes.size());
   for (Lane& lane : lanes) threads.push_back(quiet_thread([&lane] { lane.run(); }));
   for (std::thread& thread : threads) thread.join();
 }

@@ -45,7 +45,7 @@ void run_plan(const nccl_slab_emulated_block*, const void* argument) {
 }
 
 cudaError_t register_kernel() {
-  return nccl_slab_emulated_register(&kKernel, "nccl_loopback", run_plan, sizeof(Plan*));
+  return nccl_slab_emulated_register(&kKernel, "nccl_loopback", run_plan, sizeof(void*));
 }
 
 }  // namespace

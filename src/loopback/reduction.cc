@@ -91,7 +91,7 @@ void combine_as(Combine how, void* into, const void* own, size_t count) {
 
 template <class T>
 void scale_as(void* into, const void* from, const void* factor, size_t count) {
-  T rounded;
+  T rounded{};
   std::memcpy(&rounded, factor, sizeof(T));
   const auto wide = Number<T>::wide(rounded);
   auto* result = static_cast<T*>(into);

@@ -31,10 +31,12 @@ const char* process_environment(const char* variable) {
 class Bench {
  public:
   Bench(const BenchOptions& options, const Layout& layout, const Bed& bed)
-      : options_(options), layout_(layout), bed_(bed) {
+      : options_(options),
+        layout_(layout),
+        bed_(bed),
+        left_(static_cast<int>(options.transports.size() * options.ranks.size()) *
+              (options.without_nccl ? 1 : 2)) {
     report_.machine = bed.text;
-    left_ =
-        static_cast<int>(options.transports.size() * options.ranks.size()) * (options.without_nccl ? 1 : 2);
   }
 
   const BenchReport& run() {
@@ -95,7 +97,7 @@ class Bench {
   const Bed& bed_;
   const Clock::time_point start_ = Clock::now();
   BenchReport report_;
-  int left_ = 0;
+  int left_;
 };
 
 int fail(const Status& status, int exit_status) {

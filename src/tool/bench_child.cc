@@ -27,6 +27,7 @@ using Take = std::function<void(const std::string&)>;
   for (const auto& [name, value] : variables) ::setenv(name.c_str(), value.c_str(), 1);
   ::dup2(out, STDOUT_FILENO);
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   ::execv(arguments[0], arguments.data());

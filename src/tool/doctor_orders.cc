@@ -191,7 +191,7 @@ Status Orders::enter(const Question& question) {
 // The communicator's own set-up, as a program has it; NCCL takes no part.
 Status Orders::set_up(const Question& question, Answer* answer) {
   const auto start = steady_clock::now();
-  const auto real = reinterpret_cast<ncclComm_t>(this);
+  auto* const real = reinterpret_cast<ncclComm_t>(this);
   const auto communicator = creation_->begin(real, gpu_, question.gpus, gpu_);
   communicator->wait_settled();
   answer->value[0] = std::chrono::duration<double, std::milli>(steady_clock::now() - start).count();

@@ -39,8 +39,8 @@ Status refuse_nesting() {
 
 Status resolve_machine(const Layout& layout, const RunOptions& options, std::string* file) {
   if (options.machine.empty()) return Status::ok();
-  if (!NCCL_SLAB_IS_EMULATED)
-    return Status::error("--machine needs the emulated flavour; this installation is for GPUs");
+  constexpr bool kEmulated = NCCL_SLAB_IS_EMULATED;
+  if (!kEmulated) return Status::error("--machine needs the emulated flavour; this installation is for GPUs");
   return find_machine_file(layout, options.machine, file);
 }
 

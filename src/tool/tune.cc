@@ -53,9 +53,11 @@ std::string board_of(const LaunchedRank& launched) {
 class Tuning {
  public:
   Tuning(const BenchOptions& options, const Layout& layout, const Bed& bed, const LaunchedRank& launched)
-      : options_(options), layout_(layout), bed_(bed), launched_(launched) {
-    left_ = static_cast<int>(options.transports.size() * options.ranks.size());
-  }
+      : options_(options),
+        layout_(layout),
+        bed_(bed),
+        launched_(launched),
+        left_(static_cast<int>(options.transports.size() * options.ranks.size())) {}
 
   bool run(const std::string& path) {
     bool good = true;
@@ -131,7 +133,7 @@ class Tuning {
   const Bed& bed_;
   const LaunchedRank launched_;
   const Clock::time_point start_ = Clock::now();
-  int left_ = 0;
+  int left_;
 };
 
 }  // namespace

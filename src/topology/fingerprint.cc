@@ -48,6 +48,7 @@ std::string shape(const std::vector<std::string>& gpus, const PairLevels& levels
 std::uint64_t placement_fingerprint(const Machine& machine) {
   const PairLevels levels = machine.levels();
   std::vector<std::string> gpus;
+  gpus.reserve(static_cast<std::size_t>(machine.gpu_count()));
   for (int gpu = 0; gpu < machine.gpu_count(); ++gpu) gpus.push_back(surroundings(machine, levels, gpu));
   return fnv1a(shape(gpus, levels, island_tree(levels)));
 }

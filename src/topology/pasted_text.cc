@@ -21,7 +21,7 @@ bool ends_with_any(const std::string& text, std::string_view* found) {
 std::size_t colour_code(std::string_view text) {
   if (text.empty() || text.front() != '[') return 0;
   const std::size_t stop = text.find_first_not_of("0123456789;", 1);
-  return stop != text.npos && text[stop] == 'm' ? stop + 1 : 0;
+  return stop != std::string_view::npos && text[stop] == 'm' ? stop + 1 : 0;
 }
 
 std::string without_colours(std::string_view text) {
@@ -42,7 +42,7 @@ std::string without_colours(std::string_view text) {
 // Every occurrence of `mark` becomes a blank.
 std::string blanked(std::string_view text, std::string_view mark) {
   std::string result;
-  for (std::size_t at = text.find(mark); at != text.npos; at = text.find(mark)) {
+  for (std::size_t at = text.find(mark); at != std::string_view::npos; at = text.find(mark)) {
     result.append(text.substr(0, at)).push_back(' ');
     text.remove_prefix(at + mark.size());
   }

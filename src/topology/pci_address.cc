@@ -18,8 +18,8 @@ std::optional<std::uint32_t> hexadecimal(std::string_view digits, std::uint32_t 
 // Cuts the part after the last `separator` off *text; the whole text when there is none.
 std::string_view take_last(std::string_view* text, char separator) {
   const std::size_t at = text->rfind(separator);
-  const std::string_view part = at == text->npos ? *text : text->substr(at + 1);
-  *text = at == text->npos ? std::string_view() : text->substr(0, at);
+  const std::string_view part = at == std::string_view::npos ? *text : text->substr(at + 1);
+  *text = at == std::string_view::npos ? std::string_view() : text->substr(0, at);
   return part;
 }
 
@@ -27,12 +27,12 @@ std::string_view take_last(std::string_view* text, char separator) {
 
 std::optional<PciAddress> parse_pci_address(std::string_view text) {
   std::string_view rest = text;
-  const bool has_function = rest.find('.') != rest.npos;
+  const bool has_function = rest.find('.') != std::string_view::npos;
   const auto function = has_function ? hexadecimal(take_last(&rest, '.'), 7) : 0u;
-  if (rest.find(':') == rest.npos) return std::nullopt;
+  if (rest.find(':') == std::string_view::npos) return std::nullopt;
   // A device number has five bits; files with made-up addresses do not care, and need only be told apart.
   const auto device = hexadecimal(take_last(&rest, ':'), 255);
-  const bool has_domain = rest.find(':') != rest.npos;
+  const bool has_domain = rest.find(':') != std::string_view::npos;
   const auto bus = hexadecimal(take_last(&rest, ':'), 255);
   const auto domain = has_domain ? hexadecimal(rest, 0xffffffffu) : 0u;
   if (!domain || !bus || !device || !function) return std::nullopt;

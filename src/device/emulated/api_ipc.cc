@@ -83,7 +83,7 @@ EMULATED_EXPORT cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void
 EMULATED_EXPORT cudaError_t cudaIpcOpenMemHandle(void** address, cudaIpcMemHandle_t handle, unsigned flags) {
   return locked_call([&](Runtime& runtime, Lock&) {
     if (address == nullptr || flags != cudaIpcMemLazyEnablePeerAccess) return cudaErrorInvalidValue;
-    Exported memory;
+    Exported memory{};
     std::memcpy(&memory, &handle, sizeof memory);
     if (memory.magic != kMagic) return cudaErrorInvalidValue;
     if (const cudaError_t error = unsafe_call(runtime)) return error;

@@ -12,8 +12,8 @@ constexpr unsigned kMostThreads = 1024;
 
 struct Launch {
   dim3 grid, block;
-  cudaStream_t stream;
-  bool cooperative;
+  cudaStream_t stream = nullptr;
+  bool cooperative = false;
 };
 
 std::size_t volume(const dim3& extent) {
