@@ -25,8 +25,6 @@ CASES = ",".join(
     " non_blocking finalize destroy_behind_replay abort_waiting".split()
 )
 
-BATCHED = "many_in_a_group,many_kinds_in_a_group,group_behind_other_work,many_kinds_in_a_graph,overlapping"
-
 
 def own_programs(places: Places, environment: Environment, ranks: tuple[int, ...]) -> list[Step]:
     """Ranks all on one GPU, or one on each, and then once as threads of one process."""
@@ -58,8 +56,7 @@ def _program(
 
 
 def unusual_launches(places: Places, environment: Environment) -> list[Step]:
-    """Kernels that would be loaded when first launched, while another one waits; launches that end with their kernel; and
-    one launch for many calls."""
+    """Kernels that would be loaded when first launched, while another one waits; and launches that end with their kernel."""
     program = places.built("rank_suite")
     missing = places.missing_for_nccl(program, "rank_suite")
     options = ["--same-device"] if environment.devices == 1 else []
@@ -67,7 +64,6 @@ def unusual_launches(places: Places, environment: Environment) -> list[Step]:
     found = []
     for name, cases, variable in (
         ("loaded lazily", "first_use_while_waiting", {"CUDA_MODULE_LOADING": "LAZY"}),
-        ("launched together", BATCHED, {}),
         ("launched blocking", "shapes,in_place,average,same_bits", {"CUDA_LAUNCH_BLOCKING": "1"}),
     ):
         command = [str(program), "--ranks", "2", "--limit", "50", *options, "--case", cases]
