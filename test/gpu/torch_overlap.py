@@ -78,14 +78,25 @@ class Work:
         torch.cuda.synchronize()
 
 
-def alone(work: Work, start) -> float:
+def calls_alone(work: Work, shard: int) -> float:
     times = []
     for _ in range(REPEATS):
         work.together()
-        timer = start()
+        timer = work.reduce_scatters(shard, TRIAL)
+        torch.cuda.synchronize()
+        times.append(timer.us() / TRIAL)
+    return statistics.median(times)
+
+
+def product_alone(work: Work, folder: str, rank: int) -> float:
+    """Ranks without a product stay off the GPU meanwhile."""
+    times = []
+    for _ in range(2 * REPEATS):  # the first half warms up
+        timer = work.multiply()
         torch.cuda.synchronize()
         times.append(timer.us())
-    return statistics.median(times)
+    broadcast(folder, "product", b"measured" if rank == 0 else None)
+    return statistics.median(times[REPEATS:])
 
 
 def beside(work: Work, shard: int, calls: int) -> dict:
@@ -106,7 +117,7 @@ def beside(work: Work, shard: int, calls: int) -> dict:
 
 
 def measure(work: Work, folder: str, rank: int, shard: int, product_us: float) -> dict:
-    call_us = alone(work, lambda: work.reduce_scatters(shard, TRIAL)) / TRIAL
+    call_us = calls_alone(work, shard)
     # The calls of all ranks must match: rank 0 says how many.
     calls = str(math.ceil(MARGIN * product_us / call_us)).encode() if rank == 0 else None
     calls = int(broadcast(folder, f"calls{shard}", calls))
@@ -120,7 +131,7 @@ def main() -> None:
     torch.cuda.set_device(rank % devices)
     nccl = Nccl(os.environ["VLLM_NCCL_SO_PATH"])
     work = Work(nccl, nccl.join(ranks, rank, folder), ranks, multiplies=rank == 0 or ranks <= devices)
-    product_us = alone(work, work.multiply)
+    product_us = product_alone(work, folder, rank)
     rows = []
     for shard in SHARDS:
         rows.append(measure(work, folder, rank, shard, product_us))
