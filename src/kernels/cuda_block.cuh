@@ -220,6 +220,7 @@ class CudaBlock {
   static constexpr int kUnroll = 4, kTogether = 2;
   // Polls between looks at the abort word, which lies behind PCIe, and at the clock.
   static constexpr std::uint32_t kPollsPerLook = 256;
+  static constexpr std::uint32_t kPatientPolls = 32, kSleepPerPoll = 32, kLongestSleep = 8192;  // ns
 
   static __device__ __forceinline__ std::uint32_t width_of(const void* pointer) {
     const auto bits = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(pointer)) | kPackBytes;
@@ -296,12 +297,11 @@ class CudaBlock {
       if (to[u] != nullptr) ptx::store_mailbox(to[u], data[u]);
   }
 
-  // Loads in flight hide the way to the mailbox, which for host memory is PCIe's round trip: about eight
+  // Loads in flight hide the way to the mailbox, which for host memory is PCIe's round trip: eight or more
   // packs a thread. No branch may come between them: where two ways to load meet, the loaded value is awaited.
   template <typename Element, bool kScaled, int kCount, typename SummandOf>
   __device__ __forceinline__ void reduce_count(char* to, bool mailbox, SummandOf summand_of,
                                                std::uint64_t bytes) {
-    constexpr int kAtOnce = 8 / kCount;
     Source<Element> sources[kCount];
     bool aligned = width_of(to) == kPackBytes;
 #pragma unroll
@@ -311,15 +311,23 @@ class CudaBlock {
     }
     const auto whole = static_cast<std::uint32_t>(bytes / kPackBytes);
     std::uint32_t i = thread_;
-    if (aligned) {
-      for (; i + (kAtOnce - 1) * threads_ < whole; i += kAtOnce * threads_)
-        reduce_aligned<Element, kScaled, kCount, kAtOnce>(to, mailbox, sources, i);
-      for (; i < whole; i += threads_) reduce_aligned<Element, kScaled, kCount, 1>(to, mailbox, sources, i);
-    }
+    if (aligned)
+      reduce_run<Element, kScaled, kCount, kCount <= 2 && !kScaled ? 8 : 8 / kCount>(to, mailbox, sources, &i,
+                                                                                     whole);
     for (; i < whole; i += threads_)
       reduce_pack<Element, kScaled, kCount>(to, mailbox, sources, i, kPackBytes);
     const std::uint32_t tail = bytes % kPackBytes;
     if (tail != 0 && leader()) reduce_pack<Element, kScaled, kCount>(to, mailbox, sources, whole, tail);
+  }
+
+  // From *first to `end`: as many packs at once as there still are.
+  template <typename Element, bool kScaled, int kCount, int kAtOnce>
+  __device__ __forceinline__ void reduce_run(char* to, bool mailbox, const Source<Element> (&sources)[kCount],
+                                             std::uint32_t* first, std::uint32_t end) {
+    for (; *first + (kAtOnce - 1) * threads_ < end; *first += kAtOnce * threads_)
+      reduce_aligned<Element, kScaled, kCount, kAtOnce>(to, mailbox, sources, *first);
+    if constexpr (kAtOnce > 1)
+      reduce_run<Element, kScaled, kCount, kAtOnce / 2>(to, mailbox, sources, first, end);
   }
 
   // Packs first, first + threads, ... Our own memory is read as a mailbox is.
@@ -392,13 +400,16 @@ class CudaBlock {
   }
 
   // Until done() or the abort word; the flag is read once more after that word: what arrived before an abort
-  // counts.
+  // counts. A wait that has become long sleeps between looks, by a small part of its length: thousands of threads that
+  // poll without rest take the memory's rate from kernels beside them.
   template <typename Done>
   __device__ __forceinline__ bool wait_for(Done done, int peer) {
     if (done()) return true;
     std::uint64_t start = 0;
     for (std::uint32_t polls = 1;; ++polls) {
       if (done()) return true;
+      if (polls > kPatientPolls)
+        ptx::sleep(polls < kLongestSleep / kSleepPerPoll ? polls * kSleepPerPoll : kLongestSleep);
       if (polls % kPollsPerLook != 0) continue;
       if (ptx::load_relaxed(&a_.control->abort) != 0) return done() || give_up();
       if (a_.timeout_ns == 0) continue;

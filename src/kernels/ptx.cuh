@@ -63,6 +63,11 @@ __device__ __forceinline__ bool barrier_and(int name, int threads, bool value) {
   return all != 0;
 }
 
+// For about so many nanoseconds, at most twice as many.
+__device__ __forceinline__ void sleep(std::uint32_t nanoseconds) {
+  asm volatile("nanosleep.u32 %0;" ::"r"(nanoseconds));
+}
+
 __device__ __forceinline__ std::uint64_t nanoseconds() {
   std::uint64_t value;
   asm volatile("mov.u64 %0, %globaltimer;" : "=l"(value));
