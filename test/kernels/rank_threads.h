@@ -50,7 +50,7 @@ class RankThreads {
 
   // Runs the calls on all ranks, one after the other per rank without a barrier between them, and checks each
   // against the reference. watchdog_ms bounds the whole run.
-  std::vector<Result> run(const std::vector<Call>& calls, int watchdog_ms = 20000);
+  std::vector<Result> run(const std::vector<Call>& calls, int watchdog_ms = 100000);
 
   const Layout& layout() const { return layout_; }
 

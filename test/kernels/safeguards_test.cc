@@ -48,7 +48,7 @@ TEST(Safeguards, ALateConsumerFindsEverySlotAsItWasSent) {
 TEST(Safeguards, FewBlockSlotsAreEnough) {
   RankThreads threads(2, 1 << 20, /*slots=*/8);
   const Call call{.tree = &trees().at("flat2"), .count = 20000, .chunk_packs = 16, .channels = 8};
-  const Results results = threads.run({call}, kChannelsAreWhole ? 20000 : 3000);
+  const Results results = threads.run({call}, kChannelsAreWhole ? 100000 : 3000);
   EXPECT_EQ(all_finished(results), kChannelsAreWhole);
   EXPECT_EQ(all_exact(results), kChannelsAreWhole);
 }
