@@ -233,7 +233,7 @@ class SetUp {
     // A peer that did not answer, or a kernel of ours that does not end, may still write: the slab is left to
     // the process.
     if (engine_ != nullptr && (tests_may_run_ || !engine_->operations_finished()))
-      (void)new std::shared_ptr<Engine>(std::move(engine_));
+      keep_for_ever(std::move(engine_));
     return {reason, text};
   }
 

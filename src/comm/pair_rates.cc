@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/settings.h"
+#include "comm/quarantine.h"
 #include "device/owned.h"
 #include "device/pool.h"
 #include "topology/verdict.h"
@@ -235,10 +236,10 @@ bool may_have_slow_pairs(const Agreement& agreement, const Settings& settings) {
 
 Status find_slow_pairs(Engine& engine, const Agreement& agreement, Deadline deadline,
                        RateFindings* findings) {
-  auto measuring = std::make_unique<Measuring>(engine, agreement, deadline);
+  auto measuring = std::make_shared<Measuring>(engine, agreement, deadline);
   const Status met = measuring->run(findings);
   findings->stuck = measuring->stuck();
-  if (findings->stuck) (void)measuring.release();  // its memory is still written
+  if (findings->stuck) keep_for_ever(std::move(measuring));
   return met;
 }
 

@@ -14,6 +14,7 @@ namespace {
 struct Ward {
   std::mutex mutex;
   std::vector<std::shared_ptr<Engine>> engines;
+  std::vector<std::shared_ptr<void>> kept;
 };
 
 Ward& ward() {
@@ -47,6 +48,11 @@ void release() {
 void quarantine(std::shared_ptr<Engine> engine) {
   const std::lock_guard lock(ward().mutex);
   ward().engines.push_back(std::move(engine));
+}
+
+void keep_for_ever(std::shared_ptr<void> owner) {
+  const std::lock_guard lock(ward().mutex);
+  ward().kept.push_back(std::move(owner));
 }
 
 void release_from_quarantine() {

@@ -11,6 +11,9 @@ class Engine;
 
 void quarantine(std::shared_ptr<Engine> engine);
 
+// For what owns memory that may still be written at any time: it is left to the process.
+void keep_for_ever(std::shared_ptr<void> owner);
+
 // Says goodbye for engines that have become idle and frees those that everyone has left. On a thread of its
 // own: unmapping memory may wait for kernels of other communicators, which the caller may be about to serve.
 void release_from_quarantine();
