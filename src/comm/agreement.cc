@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "comm/local_facts.h"
+#include "comm/meeting_contribution.h"
 #include "comm/pair_history.h"
 #include "topology/island_text.h"
 #include "topology/islands.h"
@@ -15,16 +16,9 @@ namespace {
 
 using topology::RankFacts;
 
-Contribution as_bytes(const RankFacts& facts) {
-  Contribution contribution;
-  contribution.bytes.resize(sizeof(facts));
-  std::memcpy(contribution.bytes.data(), &facts, sizeof(facts));
-  return contribution;
-}
-
 Status gather_facts(Meeting& meeting, const RankFacts& mine, Deadline deadline, std::vector<RankFacts>* all) {
   std::vector<Contribution> contributions;
-  if (const Status status = meeting.all_gather(as_bytes(mine), deadline, &contributions); !status)
+  if (const Status status = meeting.all_gather(as_contribution(mine), deadline, &contributions); !status)
     return status;
   all->clear();
   for (const Contribution& contribution : contributions)

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/settings.h"
+#include "comm/meeting_contribution.h"
 #include "comm/quarantine.h"
 #include "device/owned.h"
 #include "device/pool.h"
@@ -39,21 +40,12 @@ void for_each_pair(int ranks, Visit visit) {
 }
 
 PairSet pairs_with_a_choice(const Agreement& agreement) {
+  const PairSet peer = peer_pairs(agreement);
   PairSet pairs;
   for_each_pair(static_cast<int>(agreement.facts.size()), [&](int from, int to) {
-    if (agreement.transport(from, to) == Transport::kPeer &&
-        topology::host_allowed(agreement.facts, from, to))
-      pairs.add(from, to);
+    if (peer.has(from, to) && topology::host_allowed(agreement.facts, from, to)) pairs.add(from, to);
   });
   return pairs;
-}
-
-template <typename Value>
-Contribution as_contribution(const Value& value) {
-  Contribution contribution;
-  contribution.bytes.resize(sizeof(value));
-  std::memcpy(contribution.bytes.data(), &value, sizeof(value));
-  return contribution;
 }
 
 Deadline part_of_what_is_left(Deadline deadline, int part) {
