@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/dispatch.h"
+
 namespace nccl_slab::call {
 namespace {
 
@@ -40,15 +42,10 @@ double roundings(int ranks) {
 }  // namespace
 
 double element_value(DataType type, const void* values, std::size_t index) {
-  switch (type) {
-    case DataType::kBf16:
-      return widen<kernels::Bf16>(values, index);
-    case DataType::kFp16:
-      return widen<kernels::Fp16>(values, index);
-    case DataType::kFp32:
-      break;
-  }
-  return widen<kernels::Fp32>(values, index);
+  double value = 0;
+  kernels::dispatch(type, kernels::Scaling::kNone,
+                    [&](auto element, auto) { value = widen<decltype(element)>(values, index); });
+  return value;
 }
 
 void take_magnitudes(DataType type, const void* values, std::size_t count, double factor, float* magnitudes) {
