@@ -1,7 +1,6 @@
 #include "comm/agreement.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/log.h"
 #include "base/settings.h"
