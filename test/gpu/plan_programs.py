@@ -18,8 +18,8 @@ TRANSPORTS = ("peer", "host")
 # Not `collectives`: a libnccl that was built to compare reduce-scatter may lack the others' kernels for some types. Not
 # `grow`: untried with ranks that share a GPU.
 CASES = ",".join(
-    "shapes large empty in_place kinds_of_memory one_allocation forked_children operations average premulsum arguments"
-    " same_bits skewed_calls graph_mixed graphs_on_two_streams graph_outlives_communicator first_in_capture"
+    "shapes large empty in_place kinds_of_memory one_allocation forked_children operations average"
+    " averages_of_large_numbers premulsum premulsum_in_stream_order captured_operations arguments same_bits skewed_calls graph_mixed graphs_on_two_streams graph_outlives_communicator first_in_capture"
     " graph_two_streams stream_kinds two_streams destroyed_streams groups large_group many_in_a_group group_error"
     " group_streams communicators mixed_communicators many_splits split split_no_colour one_rank shrink init_all"
     " non_blocking finalize destroy_behind_replay abort_waiting".split()

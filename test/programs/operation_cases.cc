@@ -1,8 +1,10 @@
 // Cases: operations, types, and the other collectives.
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
 
+#include "captured.h"
 #include "exchange.h"
 
 namespace programs {
@@ -58,11 +60,8 @@ void operations(Suite& suite) {
 
 // Factor and product are each rounded once, the sum at most once per addition: n + 1 roundings of at most the
 // sum of absolute values. Integers divide the sum towards zero.
-void average_of(Suite& suite, const NumberType& type) {
-  Exchange exchange(suite, Exchange::reduce_scatter_shape(suite, type, kCount));
-  exchange.fill(suite.options.seed + 7);
-  exchange.reduce_scatter(suite.comm, suite.stream, ncclAvg);
-  REQUIRE(cudaStreamSynchronize(suite.stream));
+void check_average(Suite& suite, Exchange& exchange, const std::string& where) {
+  const NumberType& type = exchange.type();
   const auto inputs = [&](size_t i) { return contributions(suite, exchange, own_start(suite, kCount) + i); };
   const auto mean = [&](size_t i) {
     const double exact = combined(ncclSum, inputs(i)) / suite.ranks();
@@ -74,22 +73,57 @@ void average_of(Suite& suite, const NumberType& type) {
     for (double value : inputs(i)) magnitude += std::fabs(value);
     return (suite.ranks() + 2) * type.unit_roundoff() * magnitude / suite.ranks();
   };
-  exchange.check("average", mean, tolerance);
+  exchange.check(where, mean, tolerance);
+}
+
+void average_of(Suite& suite, const NumberType& type, Values values) {
+  Exchange::Shape shape = Exchange::reduce_scatter_shape(suite, type, kCount);
+  shape.values = values;
+  Exchange exchange(suite, shape);
+  exchange.fill(suite.options.seed + 7);
+  exchange.reduce_scatter(suite.comm, suite.stream, ncclAvg);
+  REQUIRE(cudaStreamSynchronize(suite.stream));
+  check_average(suite, exchange, "average");
 }
 
 void average(Suite& suite) {
-  for (const NumberType& type : all_types()) average_of(suite, type);
+  for (const NumberType& type : all_types()) average_of(suite, type, whole_value);
+}
+
+// The same of every rank; two of them are too many for the type.
+double large_value(const NumberType& type, uint64_t seed, int, size_t index) {
+  const double sign = (mixed(seed, 0, index) & 1) != 0 ? -1 : 1;
+  return std::ldexp(sign, type.nccl == ncclFloat16 ? 15 : 127);
+}
+
+// Scaled contributions do not overflow, whichever of them are added up before the others.
+void averages_of_large_numbers(Suite& suite) {
+  for (const NumberType* type : float_types()) average_of(suite, *type, large_value);
 }
 
 double scalar_of(int rank) {
   return rank % 3 == 0 ? 0.5 : rank % 3;
 }
 
+std::vector<unsigned char> encoded_number(const NumberType& type, double value) {
+  std::vector<unsigned char> bytes(type.bytes);
+  encode(type, value, bytes.data());
+  return bytes;
+}
+
+void check_premulsum(Suite& suite, Exchange& exchange, const std::string& where) {
+  exchange.check(where, [&](size_t i) {
+    double sum = 0;
+    for (int rank = 0; rank < suite.ranks(); ++rank)
+      sum += scalar_of(rank) * exchange.sent_by(rank, own_start(suite, kCount) + i);
+    return sum;
+  });
+}
+
 // A factor per rank, different on each; powers of two, so that the sum is exact. From the host it is read by
 // the creating call, from the device while the reduction runs.
 void premulsum_from(Suite& suite, const NumberType& type, ncclScalarResidence_t residence) {
-  std::vector<unsigned char> scalar(type.bytes);
-  encode(type, scalar_of(suite.rank()), scalar.data());
+  std::vector<unsigned char> scalar = encoded_number(type, scalar_of(suite.rank()));
   DeviceBuffer on_device(type.bytes);
   on_device.upload(scalar);
   void* source = residence == ncclScalarDevice ? on_device.data() : scalar.data();
@@ -101,18 +135,68 @@ void premulsum_from(Suite& suite, const NumberType& type, ncclScalarResidence_t 
   exchange.reduce_scatter(suite.comm, suite.stream, op);
   REQUIRE(ncclRedOpDestroy(op, suite.comm));  // allowed as soon as the call has returned
   REQUIRE(cudaStreamSynchronize(suite.stream));
-  exchange.check("PreMulSum", [&](size_t i) {
-    double sum = 0;
-    for (int rank = 0; rank < suite.ranks(); ++rank)
-      sum += scalar_of(rank) * exchange.sent_by(rank, own_start(suite, kCount) + i);
-    return sum;
-  });
+  check_premulsum(suite, exchange, "PreMulSum");
 }
 
 void premulsum(Suite& suite) {
   for (const NumberType* type : float_types())
     for (ncclScalarResidence_t residence : {ncclScalarHostImmediate, ncclScalarDevice})
       premulsum_from(suite, *type, residence);
+}
+
+// A factor in the device's memory is what it is when the call's turn has come on its stream: work before the call writes
+// it, work behind the call writes over it.
+void premulsum_in_stream_order(Suite& suite) {
+  const NumberType& type = type_named("fp32");
+  const auto factor = [&](double value) {
+    auto memory = std::make_unique<DeviceBuffer>(type.bytes);
+    memory->upload(encoded_number(type, value));
+    return memory;
+  };
+  const auto used = factor(64), right = factor(scalar_of(suite.rank())), wrong = factor(128);
+  const auto write = [&](const DeviceBuffer& value) {
+    REQUIRE(cudaMemcpyAsync(used->data(), value.data(), type.bytes, cudaMemcpyDeviceToDevice, suite.stream));
+  };
+  ncclRedOp_t op;
+  REQUIRE(ncclRedOpCreatePreMulSum(&op, used->data(), type.nccl, ncclScalarDevice, suite.comm));
+  Exchange before(suite, Exchange::reduce_scatter_shape(suite, type, kCount));
+  Exchange exchange(suite, Exchange::reduce_scatter_shape(suite, type, kCount));
+  before.fill(suite.options.seed);
+  exchange.fill(suite.options.seed + 11);
+  suite.skew(1, 5000);  // the first call waits for the last rank, and what follows it is issued meanwhile
+  before.reduce_scatter(suite.comm, suite.stream);
+  write(*right);
+  exchange.reduce_scatter(suite.comm, suite.stream, op);
+  write(*wrong);
+  REQUIRE(cudaStreamSynchronize(suite.stream));
+  check_premulsum(suite, exchange, "PreMulSum in stream order");
+  before.check_reduce_scatter("the call before it");
+  REQUIRE(ncclRedOpDestroy(op, suite.comm));
+}
+
+// In a graph, too, an operation is what it says, whether it is the library's to take or NCCL's.
+void captured_operations(Suite& suite) {
+  constexpr ncclRedOp_t kOperations[] = {ncclSum, ncclAvg, ncclMax};
+  for (const NumberType* type : float_types()) {
+    std::vector<std::unique_ptr<Exchange>> exchanges;
+    for (size_t i = 0; i < std::size(kOperations); ++i)
+      exchanges.push_back(
+          std::make_unique<Exchange>(suite, Exchange::reduce_scatter_shape(suite, *type, kCount)));
+    const Captured graph(suite.stream, cudaStreamCaptureModeThreadLocal, [&] {
+      for (size_t i = 0; i < exchanges.size(); ++i)
+        exchanges[i]->reduce_scatter(suite.comm, suite.stream, kOperations[i]);
+    });
+    for (uint64_t replay = 0; replay < 3; ++replay) {
+      for (auto& exchange : exchanges) exchange->fill(suite.options.seed + replay);
+      graph.launch(suite.stream);
+      REQUIRE(cudaStreamSynchronize(suite.stream));
+      exchanges[0]->check_reduce_scatter("captured sum");
+      check_average(suite, *exchanges[1], "captured average");
+      exchanges[2]->check("captured maximum", [&](size_t i) {
+        return combined(ncclMax, contributions(suite, *exchanges[2], own_start(suite, kCount) + i));
+      });
+    }
+  }
 }
 
 void run_all_reduce(Suite& suite, const NumberType& type) {
@@ -201,7 +285,10 @@ void arguments(Suite& suite) {
 std::vector<Case> operation_cases() {
   return {{"operations", operations},
           {"average", average},
+          {"averages_of_large_numbers", averages_of_large_numbers},
           {"premulsum", premulsum},
+          {"premulsum_in_stream_order", premulsum_in_stream_order},
+          {"captured_operations", captured_operations},
           {"collectives", collectives},
           {"arguments", arguments}};
 }
