@@ -2,13 +2,11 @@
 // library but NCCL and CUDA.
 //
 //   rank_suite [--ranks N] [--threads] [--same-device] [--case a,b,...] [--list] [--repeat N] [--seed S]
-//   [--huge]
 //              [--limit SECONDS]
 //
 // Prints `case NAME: ok` or `case NAME: FAILED what, on which rank`. Exit status 0: all cases ok.
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <exception>
 
 #include "arguments.h"
@@ -26,14 +24,13 @@ SuiteOptions parse(const Arguments& arguments) {
   options.cases = arguments.list("--case", "");
   options.repeat = static_cast<int>(arguments.number("--repeat", 50));
   options.seed = static_cast<uint64_t>(arguments.number("--seed", 1));
-  options.huge = arguments.has("--huge");
   return options;
 }
 
 bool is_chosen(const SuiteOptions& options, const Case& one) {
   if (!options.cases.empty())
     return std::find(options.cases.begin(), options.cases.end(), one.name) != options.cases.end();
-  return options.huge || std::strcmp(one.name, "huge") != 0;
+  return !one.on_request;
 }
 
 void check_names(const SuiteOptions& options) {
@@ -85,7 +82,7 @@ bool run_rank(const SuiteOptions& options, const Member& member) {
 
 int run(int argc, char** argv) {
   const Arguments arguments(argc, argv, {"--ranks", "--case", "--repeat", "--seed", "--limit"},
-                            {"--threads", "--same-device", "--huge", "--list"});
+                            {"--threads", "--same-device", "--list"});
   const SuiteOptions options = parse(arguments);
   check_names(options);
   if (arguments.has("--list")) {

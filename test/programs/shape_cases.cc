@@ -1,4 +1,6 @@
 // Cases: sizes, alignment, buffers.
+#include <algorithm>
+
 #include "exchange.h"
 
 namespace programs {
@@ -51,6 +53,44 @@ void in_place(Suite& suite) {
     }
 }
 
+// The receive buffer begins `offset` elements behind the send buffer, in one allocation.
+void reduce_into(Suite& suite, const NumberType& type, size_t count, size_t offset) {
+  const size_t sent = count * static_cast<size_t>(suite.ranks());
+  const size_t own = count * static_cast<size_t>(suite.rank());
+  DeviceBuffer memory((sent + count) * type.bytes);
+  const auto before = encoded(type, whole_value, suite.options.seed, suite.rank(), 0, sent + count);
+  memory.upload(before);
+  REQUIRE(ncclReduceScatter(memory.data(), memory.at(offset * type.bytes), count, type.nccl, ncclSum,
+                            suite.comm, suite.stream));
+  REQUIRE(cudaStreamSynchronize(suite.stream));
+  std::vector<unsigned char> after = memory.download();
+  const std::string where =
+      std::string(type.name) + ", " + std::to_string(offset) + " behind the send buffer";
+  for (size_t i = 0; i < count; ++i) {
+    double sum = 0;
+    for (int rank = 0; rank < suite.ranks(); ++rank)
+      sum += whole_value(type, suite.options.seed, rank, own + i);
+    suite.expect(decode(type, &after[(offset + i) * type.bytes]) == sum, where + ": wrong");
+  }
+  const auto begin = static_cast<std::ptrdiff_t>(offset * type.bytes);
+  const auto bytes = static_cast<std::ptrdiff_t>(count * type.bytes);
+  std::copy_n(before.begin() + begin, bytes, after.begin() + begin);
+  suite.expect(after == before && memory.guards_intact(), where + ": something else was written");
+}
+
+// Buffers that overlap in other ways than in place, not alike on all ranks: over another rank's shard, one element beside
+// the own one, over the end of the send buffer. What NCCL makes of that is not defined.
+void other_overlaps(Suite& suite) {
+  const auto ranks = static_cast<size_t>(suite.ranks()), rank = static_cast<size_t>(suite.rank());
+  for (const NumberType* type : float_types())
+    for (size_t count : kCounts)
+      for (size_t turn = 0; turn < 4; ++turn) {
+        const size_t offsets[] = {(rank + 1) % ranks * count, rank * count + 1, ranks * count - count / 2,
+                                  rank * count};
+        reduce_into(suite, *type, count, offsets[(rank + turn) % std::size(offsets)]);
+      }
+}
+
 // More than 2^31 elements and 4 GiB in all: the first and the last element of each shard.
 void huge(Suite& suite) {
   const NumberType& type = type_named("bf16");
@@ -80,7 +120,12 @@ void huge(Suite& suite) {
 }  // namespace
 
 std::vector<Case> shape_cases() {
-  return {{"shapes", shapes}, {"large", large}, {"empty", empty}, {"in_place", in_place}, {"huge", huge}};
+  return {{"shapes", shapes},
+          {"large", large},
+          {"empty", empty},
+          {"in_place", in_place},
+          {"other_overlaps", other_overlaps, true},
+          {"huge", huge, true}};
 }
 
 }  // namespace programs

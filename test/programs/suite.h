@@ -15,10 +15,9 @@ namespace programs {
 
 struct SuiteOptions {
   TeamOptions team;
-  std::vector<std::string> cases;  // empty: all but `huge`
+  std::vector<std::string> cases;  // empty: all but those on request
   uint64_t seed = 1;
   int repeat = 50;  // of the cases that repeat
-  bool huge = false;
 };
 
 struct Suite {
@@ -41,6 +40,7 @@ struct Suite {
 struct Case {
   const char* name;
   void (*run)(Suite&);
+  bool on_request = false;  // runs only where it is named
 };
 
 // In the order in which they run, by file.
