@@ -1,9 +1,6 @@
 // Cases: several communicators.
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 
 #include "exchange.h"
 
@@ -221,100 +218,17 @@ void shrink(Suite& suite) {
 }
 #endif
 
-using GetUniqueId = ncclResult_t(ncclComm_t, ncclUniqueId*);
-using Grow = ncclResult_t(ncclComm_t, int, const ncclUniqueId*, int, ncclComm_t*, ncclConfig_t*);
-
-// Functions that nccl.h may be too old to declare; null where NCCL is.
-template <class Function>
-Function* newer(const char* name) {
-  int version = 0;
-  REQUIRE(ncclGetVersion(&version));
-  return version < 22900 ? nullptr : reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
-}
-
-// The last rank joins the communicator of the others.
-void grow(Suite& suite) {
-  auto* unique_id = newer<GetUniqueId>("ncclCommGetUniqueId");
-  auto* grow_to = newer<Grow>("ncclCommGrow");
-  if (suite.ranks() < 3 || unique_id == nullptr || grow_to == nullptr) return;
-  const int last = suite.ranks() - 1;
-  ncclComm_t few = nullptr;
-  ncclComm_t grown = nullptr;
-  REQUIRE(
-      ncclCommSplit(suite.comm, suite.rank() == last ? NCCL_SPLIT_NOCOLOR : 0, suite.rank(), &few, nullptr));
-  auto& id = suite.member.board->slot<ncclUniqueId>(0);
-  if (suite.rank() == 0) REQUIRE(unique_id(few, &id));
-  suite.member.board->barrier();
-  const bool joins = suite.rank() == last;
-  REQUIRE(grow_to(few, suite.ranks(), suite.rank() == 0 || joins ? &id : nullptr, joins ? last : -1, &grown,
-                  nullptr));
-  checked_reduce_scatter(suite, "grown", type_named("bf16"), 1007, grown, suite.stream);
-  suite.member.board->barrier();
-  REQUIRE(ncclCommDestroy(grown));
-  if (few != nullptr) REQUIRE(ncclCommDestroy(few));
-  suite.member.board->barrier();
-}
-
-// One thread owns all ranks: ncclCommInitAll, groups, buffers on every device. Only when the ranks are
-// threads.
-void run_init_all(Suite& suite) {
-  const int ranks = suite.ranks();
-  constexpr size_t kCount = 1501;
-  const NumberType& type = type_named("bf16");
-  std::vector<ncclComm_t> comms(static_cast<size_t>(ranks));
-  std::vector<cudaStream_t> streams(comms.size());
-  std::vector<std::unique_ptr<DeviceBuffer>> sends;
-  std::vector<std::unique_ptr<DeviceBuffer>> receives;
-  REQUIRE(ncclCommInitAll(comms.data(), ranks, nullptr));
-  for (int rank = 0; rank < ranks; ++rank) {
-    REQUIRE(cudaSetDevice(rank));
-    REQUIRE(cudaStreamCreateWithFlags(&streams[static_cast<size_t>(rank)], cudaStreamNonBlocking));
-    sends.push_back(std::make_unique<DeviceBuffer>(kCount * type.bytes * comms.size()));
-    receives.push_back(std::make_unique<DeviceBuffer>(kCount * type.bytes));
-    sends.back()->upload(encoded(type, whole_value, suite.options.seed, rank, 0, kCount * comms.size()));
-    receives.back()->poison();
-  }
-  REQUIRE(ncclGroupStart());
-  for (size_t rank = 0; rank < comms.size(); ++rank)
-    REQUIRE(ncclReduceScatter(sends[rank]->data(), receives[rank]->data(), kCount, type.nccl, ncclSum,
-                              comms[rank], streams[rank]));
-  REQUIRE(ncclGroupEnd());
-  for (size_t rank = 0; rank < comms.size(); ++rank) {
-    REQUIRE(cudaStreamSynchronize(streams[rank]));
-    const std::vector<unsigned char> result = receives[rank]->download();
-    for (size_t i = 0; i < kCount; ++i) {
-      double sum = 0;
-      for (int peer = 0; peer < ranks; ++peer)
-        sum += whole_value(type, suite.options.seed, peer, rank * kCount + i);
-      suite.expect(decode(type, &result[i * type.bytes]) == sum,
-                   "rank " + std::to_string(rank) + " is wrong");
-    }
-  }
-  for (size_t rank = 0; rank < comms.size(); ++rank) {
-    REQUIRE(ncclCommDestroy(comms[rank]));
-    REQUIRE(cudaStreamDestroy(streams[rank]));
-  }
-  REQUIRE(cudaSetDevice(suite.member.device));
-}
-
-void init_all(Suite& suite) {
-  const bool applies = suite.options.team.threads && !suite.options.team.same_device;
-  if (applies && suite.rank() == 0) run_init_all(suite);
-  suite.member.board->barrier();
-}
-
 }  // namespace
 
 std::vector<Case> communicator_cases() {
   return {
-    {"communicators", communicators}, {"mixed_communicators", mixed_communicators}, {"grow", grow},
+    {"communicators", communicators}, {"mixed_communicators", mixed_communicators},
         {"many_splits", many_splits}, {"split", split}, {"split_no_colour", split_no_colour},
-        {"one_rank", one_rank},
 #if NCCL_VERSION_CODE >= 22700
         {"shrink", shrink},
 #endif
     {
-      "init_all", init_all
+      "one_rank", one_rank
     }
   };
 }

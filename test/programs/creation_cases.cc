@@ -1,0 +1,166 @@
+// Cases: the ways in which communicators are created. (Splits and shrinks: communicator_cases.cc.)
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <memory>
+#include <thread>
+
+#include "exchange.h"
+
+namespace programs {
+namespace {
+
+using InitScalable = ncclResult_t(ncclComm_t*, int, int, int, ncclUniqueId*, ncclConfig_t*);
+using GetUniqueId = ncclResult_t(ncclComm_t, ncclUniqueId*);
+using Grow = ncclResult_t(ncclComm_t, int, const ncclUniqueId*, int, ncclComm_t*, ncclConfig_t*);
+
+// Functions that nccl.h may be too old to declare; null where NCCL is.
+template <class Function>
+Function* newer(const char* name, int since) {
+  int version = 0;
+  REQUIRE(ncclGetVersion(&version));
+  return version < since ? nullptr : reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
+}
+
+// The ids are made by rank 0 and go round one by one. Collective.
+std::vector<ncclUniqueId> shared_ids(Suite& suite, size_t count) {
+  std::vector<ncclUniqueId> ids;
+  for (size_t i = 0; i < count; ++i) ids.push_back(suite.member.board->share_unique_id(suite.rank()));
+  return ids;
+}
+
+// Communicators of all ranks are made; each sums right, and they end.
+void check_all_and_end(Suite& suite, const std::string& where, const std::vector<ncclComm_t>& comms) {
+  for (ncclComm_t comm : comms)
+    checked_reduce_scatter(suite, where, type_named("bf16"), 1009, comm, suite.stream);
+  suite.member.board->barrier();
+  for (ncclComm_t comm : comms) REQUIRE(ncclCommDestroy(comm));
+}
+
+// Two in one group, as programs do that own several ranks.
+void created_in_a_group(Suite& suite) {
+  const auto ids = shared_ids(suite, 2);
+  std::vector<ncclComm_t> comms(ids.size());
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  REQUIRE(ncclGroupStart());
+  REQUIRE(ncclCommInitRank(&comms[0], suite.ranks(), ids[0], suite.rank()));
+  REQUIRE(ncclCommInitRankConfig(&comms[1], suite.ranks(), ids[1], suite.rank(), &config));
+  REQUIRE(ncclGroupEnd());
+  check_all_and_end(suite, "created in a group", comms);
+  REQUIRE(ncclGroupStart());
+  REQUIRE(ncclCommSplit(suite.comm, 0, suite.rank(), &comms[0], nullptr));
+  REQUIRE(ncclGroupEnd());
+  check_all_and_end(suite, "split in a group", {comms[0]});
+}
+
+// Several at a time, each by a thread of its own; the threads begin in another order on every rank.
+void created_by_threads(Suite& suite) {
+  const auto ids = shared_ids(suite, 3);
+  std::vector<ncclComm_t> comms(ids.size());
+  std::vector<ncclResult_t> results(ids.size(), ncclInternalError);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const size_t which = (i + static_cast<size_t>(suite.rank())) % ids.size();
+    threads.emplace_back([&, which] {
+      (void)cudaSetDevice(suite.member.device);
+      results[which] = ncclCommInitRank(&comms[which], suite.ranks(), ids[which], suite.rank());
+    });
+    ::usleep(2000);
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const ncclResult_t result : results) REQUIRE(result);
+  check_all_and_end(suite, "created by threads", comms);
+}
+
+// One communicator of several ids.
+void created_of_several_ids(Suite& suite) {
+  auto* init = newer<InitScalable>("ncclCommInitRankScalable", 22300);
+  auto ids = shared_ids(suite, 2);
+  if (init == nullptr) return;
+  ncclComm_t comm;
+  REQUIRE(init(&comm, suite.ranks(), suite.rank(), static_cast<int>(ids.size()), ids.data(), nullptr));
+  check_all_and_end(suite, "created of several ids", {comm});
+}
+
+// The last rank joins the communicator of the others.
+void grow(Suite& suite) {
+  auto* unique_id = newer<GetUniqueId>("ncclCommGetUniqueId", 22900);
+  auto* grow_to = newer<Grow>("ncclCommGrow", 22900);
+  if (suite.ranks() < 3 || unique_id == nullptr || grow_to == nullptr) return;
+  const int last = suite.ranks() - 1;
+  ncclComm_t few = nullptr;
+  ncclComm_t grown = nullptr;
+  REQUIRE(
+      ncclCommSplit(suite.comm, suite.rank() == last ? NCCL_SPLIT_NOCOLOR : 0, suite.rank(), &few, nullptr));
+  auto& id = suite.member.board->slot<ncclUniqueId>(0);
+  if (suite.rank() == 0) REQUIRE(unique_id(few, &id));
+  suite.member.board->barrier();
+  const bool joins = suite.rank() == last;
+  REQUIRE(grow_to(few, suite.ranks(), suite.rank() == 0 || joins ? &id : nullptr, joins ? last : -1, &grown,
+                  nullptr));
+  checked_reduce_scatter(suite, "grown", type_named("bf16"), 1007, grown, suite.stream);
+  suite.member.board->barrier();
+  REQUIRE(ncclCommDestroy(grown));
+  if (few != nullptr) REQUIRE(ncclCommDestroy(few));
+  suite.member.board->barrier();
+}
+
+// One thread owns all ranks: ncclCommInitAll, groups, buffers on every device. Only when the ranks are
+// threads.
+void run_init_all(Suite& suite) {
+  const int ranks = suite.ranks();
+  constexpr size_t kCount = 1501;
+  const NumberType& type = type_named("bf16");
+  std::vector<ncclComm_t> comms(static_cast<size_t>(ranks));
+  std::vector<cudaStream_t> streams(comms.size());
+  std::vector<std::unique_ptr<DeviceBuffer>> sends;
+  std::vector<std::unique_ptr<DeviceBuffer>> receives;
+  REQUIRE(ncclCommInitAll(comms.data(), ranks, nullptr));
+  for (int rank = 0; rank < ranks; ++rank) {
+    REQUIRE(cudaSetDevice(rank));
+    REQUIRE(cudaStreamCreateWithFlags(&streams[static_cast<size_t>(rank)], cudaStreamNonBlocking));
+    sends.push_back(std::make_unique<DeviceBuffer>(kCount * type.bytes * comms.size()));
+    receives.push_back(std::make_unique<DeviceBuffer>(kCount * type.bytes));
+    sends.back()->upload(encoded(type, whole_value, suite.options.seed, rank, 0, kCount * comms.size()));
+    receives.back()->poison();
+  }
+  REQUIRE(ncclGroupStart());
+  for (size_t rank = 0; rank < comms.size(); ++rank)
+    REQUIRE(ncclReduceScatter(sends[rank]->data(), receives[rank]->data(), kCount, type.nccl, ncclSum,
+                              comms[rank], streams[rank]));
+  REQUIRE(ncclGroupEnd());
+  for (size_t rank = 0; rank < comms.size(); ++rank) {
+    REQUIRE(cudaStreamSynchronize(streams[rank]));
+    const std::vector<unsigned char> result = receives[rank]->download();
+    for (size_t i = 0; i < kCount; ++i) {
+      double sum = 0;
+      for (int peer = 0; peer < ranks; ++peer)
+        sum += whole_value(type, suite.options.seed, peer, rank * kCount + i);
+      suite.expect(decode(type, &result[i * type.bytes]) == sum,
+                   "rank " + std::to_string(rank) + " is wrong");
+    }
+  }
+  for (size_t rank = 0; rank < comms.size(); ++rank) {
+    REQUIRE(ncclCommDestroy(comms[rank]));
+    REQUIRE(cudaStreamDestroy(streams[rank]));
+  }
+  REQUIRE(cudaSetDevice(suite.member.device));
+}
+
+void init_all(Suite& suite) {
+  const bool applies = suite.options.team.threads && !suite.options.team.same_device;
+  if (applies && suite.rank() == 0) run_init_all(suite);
+  suite.member.board->barrier();
+}
+
+}  // namespace
+
+std::vector<Case> creation_cases() {
+  return {{"created_in_a_group", created_in_a_group},
+          {"created_by_threads", created_by_threads},
+          {"created_of_several_ids", created_of_several_ids},
+          {"grow", grow},
+          {"init_all", init_all}};
+}
+
+}  // namespace programs
