@@ -57,7 +57,20 @@ def nccl_tests(places: Places, environment: Environment, ranks: int) -> list[Ste
     steps = []
     for test in TESTS:
         steps += pair(places, environment, test, prefix, plain, "" if mpirun else "no mpirun")
+    steps.append(started_by_the_tool(places, steps[1], len(prefix)))
     return steps + several_ranks_per_process(places, environment)
+
+
+def started_by_the_tool(places: Places, slab: Step, words: int) -> Step:
+    """The same again with `nccl-slab run` between mpirun, which is so many words, and the program."""
+    tool = places.tool()
+    return dataclasses.replace(
+        slab,
+        name="nccl-tests/by nccl-slab run slab",
+        command=[*slab.command[:words], str(tool), "run", "--", *slab.command[words:]],
+        variables={name: value for name, value in slab.variables.items() if name != "LD_PRELOAD"},
+        missing=slab.missing or ("" if tool else "bin/nccl-slab is not installed"),
+    )
 
 
 def several_ranks_per_process(places: Places, environment: Environment) -> list[Step]:

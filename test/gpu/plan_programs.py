@@ -15,15 +15,17 @@ PROGRAMS = {
     "reduce_scatter_table": frozenset(),
 }
 TRANSPORTS = ("peer", "host")
-# Not `collectives`: a libnccl that was built to compare reduce-scatter may lack the others' kernels for some types. Not
-# `grow`: untried with ranks that share a GPU.
+# Not `collectives`: a libnccl that was built to compare reduce-scatter may lack the others' kernels for some types.
 CASES = ",".join(
     "shapes large empty in_place kinds_of_memory one_allocation forked_children operations average"
-    " averages_of_large_numbers premulsum premulsum_in_stream_order captured_operations arguments same_bits skewed_calls graph_mixed graphs_on_two_streams graph_outlives_communicator first_in_capture"
+    " averages_of_large_numbers premulsum premulsum_in_stream_order captured_operations arguments"
+    " same_bits skewed_calls graph_mixed graphs_on_two_streams graph_outlives_communicator first_in_capture"
     " graph_two_streams stream_kinds two_streams destroyed_streams groups large_group many_in_a_group group_error"
-    " group_streams communicators mixed_communicators many_splits split split_no_colour one_rank shrink init_all"
+    " group_streams created_in_a_group created_by_threads created_of_several_ids communicators mixed_communicators"
+    " many_splits split split_no_colour one_rank shrink init_all"
     " non_blocking finalize destroy_behind_replay abort_waiting".split()
 )
+RARE_CASES = "grow,shrink_waiting,revoke_waiting"
 
 
 def own_programs(places: Places, environment: Environment, ranks: tuple[int, ...]) -> list[Step]:
@@ -70,6 +72,48 @@ def unusual_launches(places: Places, environment: Environment) -> list[Step]:
         check = _taken("rank_suite", TRANSPORTS[0])
         found.append(Step(f"programs/rank_suite {name}", command, 60, slab | variable, check, missing))
     return found
+
+
+def on_request(places: Places, environment: Environment) -> list[Step]:
+    """Cases that run only where they are named: more than 2^31 elements, and what NCCL leaves undefined."""
+    program = places.built("rank_suite")
+    missing = places.missing_for_nccl(program, "rank_suite")
+    options = ["--same-device"] if environment.devices == 1 else []
+    found = []
+    for case in ("huge", "other_overlaps"):
+        for transport in TRANSPORTS:
+            slab = environment.given_nccl(2) | environment.preload(places.preload(), transport)
+            command = [str(program), "--ranks", "2", "--limit", "80", *options, "--case", case]
+            check = _taken("rank_suite", transport)
+            found.append(Step(f"programs/rank_suite {case} {transport}", command, 90, slab, check, missing))
+    return found
+
+
+def rare_cases(places: Places, environment: Environment) -> list[Step]:
+    """Apart from the others, because not every NCCL gets through them where ranks share a GPU: plain shows that."""
+    ranks = 3 if environment.devices == 1 else min(4, environment.devices)
+    program = places.built("rank_suite")
+    missing = places.missing_for_nccl(program, "rank_suite") or ("" if ranks > 2 else "they need three ranks")
+    options = ["--same-device"] if environment.devices == 1 else []
+    command = [str(program), "--ranks", str(ranks), "--limit", "50", *options, "--case", RARE_CASES]
+    plain = environment.given_nccl(ranks)
+    slab, check = plain | environment.preload(places.preload(), TRANSPORTS[0]), _taken("rank_suite", TRANSPORTS[0])
+    return [
+        Step("programs/rank_suite rare plain", command, 60, plain, None, missing),
+        Step("programs/rank_suite rare slab", command, 60, slab, check, missing),
+    ]
+
+
+def started_by_the_tool(places: Places, environment: Environment) -> list[Step]:
+    """`nccl-slab run` sets the preload and everything else itself."""
+    program, tool = places.built("rank_suite"), places.tool()
+    missing = places.missing_for_nccl(program, "rank_suite") or ("" if tool else "bin/nccl-slab is not installed")
+    options = ["--same-device"] if environment.devices == 1 else []
+    command = [str(tool), "run", "--", str(program), "--ranks", "2", "--limit", "50", *options]
+    slab = environment.given_nccl(2) | environment.preload(places.preload(), TRANSPORTS[0])
+    del slab["LD_PRELOAD"]
+    check = _taken("rank_suite", TRANSPORTS[0])
+    return [Step("programs/rank_suite by nccl-slab run", [*command, "--case", "shapes,groups"], 60, slab, check, missing)]
 
 
 def _taken(name: str, transport: str) -> Check:

@@ -1,5 +1,6 @@
 """Steps that run Python programs, each plain and then with the slab, and compare the two."""
 
+import dataclasses
 import importlib.util
 import pathlib
 import sys
@@ -67,7 +68,20 @@ def pytorch(places: Places, environment: Environment, ranks: tuple[int, ...]) ->
                 environment.preload(places.preload()),
                 missing,
             )
-    return steps + expandable(places, environment, steps[0], ranks[0])
+    return steps + expandable(places, environment, steps[0], ranks[0]) + [by_torchrun(places, environment, steps[0], ranks[0])]
+
+
+def by_torchrun(places: Places, environment: Environment, before: Step, ranks: int) -> Step:
+    """The first program again, its ranks started by torchrun, and that by `nccl-slab run`."""
+    tool, program = places.tool(), PYTORCH_PROGRAMS[0]
+    hosts = "NCCL_HOSTID=gpu-test-$RANK " if ranks > environment.devices else ""
+    rank = f"{hosts}exec {sys.executable} {HERE / program}.py $0"
+    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", str(ranks), "--master-addr", "127.0.0.1"]
+    command = [str(tool), "run", "--", sys.executable, *launcher, "--no-python", "sh", "-c", rank, "{dir}"]
+    slab = before.variables | environment.preload(places.preload()) | {"GLOO_SOCKET_IFNAME": "lo"}
+    del slab["LD_PRELOAD"]
+    step = beside(before, f"pytorch/{program} by torchrun n={ranks} slab", command, ranks, slab)
+    return step if tool else dataclasses.replace(step, missing=step.missing or "bin/nccl-slab is not installed")
 
 
 def expandable(places: Places, environment: Environment, before: Step, ranks: int) -> list[Step]:

@@ -96,8 +96,11 @@ def plan(arguments: argparse.Namespace, places: Places) -> list[Step]:
     return [
         *plan_doctor.steps(places, environment),
         *plan_kernels.rank_suite(places, environment, (2, 4) if quick else (2, 3, 4, 5, 8)),
-        *plan_programs.own_programs(places, environment, (4,) if quick else (2, 4, 8)),
+        *plan_programs.own_programs(places, environment, (4,) if quick else (2, 3, 4, 5, 8)),
         *plan_programs.unusual_launches(places, environment),
+        *plan_programs.on_request(places, environment),
+        *plan_programs.rare_cases(places, environment),
+        *plan_programs.started_by_the_tool(places, environment),
         *plan_programs.wrong_calls(places, environment),
         *plan_programs.default_verdict(places, environment),
         *plan_failures.steps(places, environment, (4,) if devices == 1 else (min(4, devices),)),
