@@ -120,6 +120,26 @@ TEST(Faults, CallsFailWithTheGivenCode) {
   });
 }
 
+TEST(Faults, CallsFailFromASizeAndANumberOn) {
+  on_machine({"8-4+4", "fault allocate 0 code=2 from=4KiB after=2; fault host-allocate 0 code=304", {}, {}},
+             [] {
+               void* memory;
+               CUDA_OK(cudaMalloc(&memory, 8192));
+               CUDA_OK(cudaMalloc(&memory, 8192));
+               CUDA_OK(cudaMalloc(&memory, 4095));
+               EXPECT_EQ(cudaErrorMemoryAllocation, cudaMalloc(&memory, 4096));
+               EXPECT_EQ(cudaErrorMemoryAllocation, cudaGetLastError());
+               EXPECT_EQ(cudaErrorOperatingSystem, cudaHostAlloc(&memory, 64, cudaHostAllocDefault));
+             });
+  on_machine({"8-4+4", "fault stream-create 0 code=2 after=1", {}, {}}, [] {
+    cudaStream_t stream;
+    CUDA_OK(cudaStreamCreate(&stream));
+    EXPECT_EQ(cudaErrorMemoryAllocation, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CUDA_OK(cudaSetDevice(1));
+    CUDA_OK(cudaStreamCreate(&stream));
+  });
+}
+
 TEST(Faults, OpeningFailsOnTheGivenPair) {
   on_ranks({"8-4+4", "fault ipc-open 1->0 code=205", {}, {}}, 2, [](int rank, Shared& shared) {
     unsigned char* memory = device_bytes(0, 4096);

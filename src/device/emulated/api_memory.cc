@@ -12,13 +12,6 @@ using namespace nccl_slab::emulated;
 
 namespace {
 
-const Fault* fault_of(const Runtime& runtime, FaultKind kind, int device) {
-  for (const Fault& fault : runtime.machine.faults) {
-    if (fault.concerns(kind, device, -1)) return &fault;
-  }
-  return nullptr;
-}
-
 cudaError_t give(const std::optional<Range>& range, void** address) {
   if (!range) return cudaErrorMemoryAllocation;
   *address = reinterpret_cast<void*>(range->base);
@@ -36,7 +29,7 @@ cudaError_t allocate_on_device(Runtime& runtime, void** address, std::size_t byt
   *address = nullptr;
   if (bytes == 0) return cudaSuccess;
   const int device = runtime.current().ordinal;
-  if (const Fault* fault = fault_of(runtime, FaultKind::kAllocate, device)) return fault->code;
+  if (const cudaError_t error = runtime.refusal(FaultKind::kAllocate, bytes)) return error;
   if (!fits(runtime, device, bytes)) return cudaErrorMemoryAllocation;
   return give(runtime.memory.allocate(bytes, kind, device, 0), address);
 }
@@ -47,6 +40,7 @@ cudaError_t allocate_on_host(void** address, std::size_t bytes, MemoryKind kind,
     *address = nullptr;
     if (const cudaError_t error = check_unsafe(runtime)) return error;
     if (bytes == 0) return cudaSuccess;
+    if (const cudaError_t error = runtime.refusal(FaultKind::kHostAllocate, bytes)) return error;
     return give(runtime.memory.allocate(bytes, kind, kHost, flags), address);
   });
 }
@@ -166,9 +160,7 @@ EMULATED_EXPORT cudaError_t cudaHostRegister(void* address, size_t bytes, unsign
     if (address == nullptr || bytes == 0) return cudaErrorInvalidValue;
     if (const cudaError_t error = check_unsafe(runtime)) return error;
     const int device = runtime.current().ordinal;
-    const unsigned long before = runtime.current().registrations++;
-    const Fault* const fault = fault_of(runtime, FaultKind::kHostRegister, device);
-    if (fault != nullptr && before >= fault->after) return fault->code;
+    if (const cudaError_t error = runtime.refusal(FaultKind::kHostRegister, bytes)) return error;
     if (!is_host(runtime, address) || !accessible(address, bytes)) return cudaErrorInvalidValue;
     return runtime.memory.register_host(address, bytes, flags, device) ? cudaSuccess
                                                                        : cudaErrorHostMemoryAlreadyRegistered;

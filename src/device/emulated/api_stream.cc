@@ -48,6 +48,7 @@ EMULATED_EXPORT cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* gr
 EMULATED_EXPORT cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
   return locked_call([&](Runtime& runtime, Lock&) {
     if (stream == nullptr || (flags & ~cudaStreamNonBlocking) != 0) return cudaErrorInvalidValue;
+    if (const cudaError_t error = runtime.refusal(FaultKind::kStreamCreate, 0)) return error;
     const int clamped = std::clamp(priority, kHighestPriority, kLowestPriority);
     *stream = runtime.streams.add(runtime.make_stream(runtime.current(), flags, clamped));
     return cudaSuccess;

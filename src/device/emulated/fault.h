@@ -15,12 +15,16 @@ enum class FaultKind {
              // middle, once `after` kernels of `from` have started
   kSlow,     // writes from -> to take bytes / rate
   kIpcOpen,  // cudaIpcOpenMemHandle of `to`'s memory by `from` fails with `code`
-  kPeerEnable,    // cudaDeviceEnablePeerAccess(to) on `from` fails with `code`
-  kHostRegister,  // cudaHostRegister on `from` fails with `code`, but for the first `after` calls
-  kAllocate,      // cudaMalloc on `from` fails with `code`
+  kPeerEnable,  // cudaDeviceEnablePeerAccess(to) on `from` fails with `code`
+  // Calls on `from`, of at least `bytes`, fail with `code` but for the first `after` of a process:
+  kHostRegister,  // cudaHostRegister
+  kHostAllocate,  // cudaHostAlloc
+  kAllocate,      // cudaMalloc
+  kStreamCreate,  // cudaStreamCreate
   kHide,          // paths from and to `from` are unknown, as where sysfs and NVML are hidden
   kFreeze,  // kernels of `from` stop at their next store or wait when the one after `after` others starts
 };
+inline constexpr int kFaultKinds = static_cast<int>(FaultKind::kFreeze) + 1;
 
 struct Fault {
   FaultKind kind = FaultKind::kDrop;

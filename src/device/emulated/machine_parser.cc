@@ -229,7 +229,9 @@ class Reader {
         {"ipc-open", FaultKind::kIpcOpen},
         {"peer-enable", FaultKind::kPeerEnable},
         {"host-register", FaultKind::kHostRegister},
+        {"host-allocate", FaultKind::kHostAllocate},
         {"allocate", FaultKind::kAllocate},
+        {"stream-create", FaultKind::kStreamCreate},
         {"freeze", FaultKind::kFreeze},
         {"hide", FaultKind::kHide},
     };

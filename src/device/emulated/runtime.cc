@@ -143,6 +143,15 @@ Device& Runtime::current() {
   return *devices[visible[thread_state().device]];
 }
 
+cudaError_t Runtime::refusal(FaultKind kind, std::size_t bytes) {
+  Device& device = current();
+  const unsigned long before = device.calls[static_cast<int>(kind)]++;
+  for (const Fault& fault : machine.faults)
+    if (fault.concerns(kind, device.ordinal, -1) && before >= fault.after && bytes >= fault.bytes)
+      return fault.code;
+  return cudaSuccess;
+}
+
 std::shared_ptr<Stream> Runtime::stream(cudaStream_t handle) {
   if (handle == nullptr || handle == cudaStreamLegacy) return current().legacy;
   if (handle == cudaStreamPerThread) return thread_stream();

@@ -28,7 +28,7 @@ struct Device {
   std::atomic<bool> peers[kMaxDevices] = {};      // peer access that this process has enabled
   std::atomic<cudaError_t> failure{cudaSuccess};  // of a kernel; every later call on the device returns it
   std::atomic<unsigned long> kernels{0};          // started
-  std::atomic<unsigned long> registrations{0};    // calls of cudaHostRegister
+  std::atomic<unsigned long> calls[kFaultKinds] = {};  // made, by the fault that may refuse them
 };
 
 class Runtime {
@@ -59,6 +59,8 @@ class Runtime {
   std::unordered_map<const void*, std::shared_ptr<const Kernel>> kernels;
 
   Device& current();  // the calling thread's device
+  // What a fault answers a call of that kind on the current device instead of doing it; counts the call.
+  cudaError_t refusal(FaultKind kind, std::size_t bytes);
   // The stream behind a handle, the legacy and per-thread ones included; null when there is none. REQUIRES
   // LOCK.
   std::shared_ptr<Stream> stream(cudaStream_t handle);
