@@ -1,5 +1,6 @@
 #include "comm/creation.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <string>
@@ -149,34 +150,43 @@ class SetUp {
   }
 
   Outcome build() {
-    Outcome mine;
+    topology::PairSet unmapped;
     const Status built =
-        Engine::build(meeting_, agreement_, communicator_->device(), deadline_, &engine_, &mine.blamed);
-    if (!built) mine.reason = Reason::setup_failed, mine.text = built.what();
-    return mine;
+        Engine::build(meeting_, agreement_, communicator_->device(), deadline_, &engine_, &unmapped);
+    return built ? Outcome{} : unable(built, unmapped);
   }
 
   Outcome check() {
-    Outcome mine;
-    const Status checked =
-        agreement_.proven ? Status::ok() : check_pairs(*engine_, self_test_deadline(), &mine.blamed);
-    if (!checked) mine.reason = Reason::self_test_failed, mine.text = checked.what();
-    return mine;
+    TestFindings findings;
+    if (agreement_.proven) return {};
+    return outcome_of_test(check_pairs(*engine_, self_test_deadline(), &findings), findings);
   }
 
   Outcome test() {
-    Outcome mine;
     TestFindings findings;
     const TestDepth depth = agreement_.proven ? TestDepth::kShort : TestDepth::kWhole;
-    const Status tested = self_test(*engine_, depth, self_test_deadline(), &findings);
-    if (tested) return mine;
+    return outcome_of_test(self_test(*engine_, depth, self_test_deadline(), &findings), findings);
+  }
+
+  Outcome outcome_of_test(const Status& tested, const TestFindings& findings) const {
+    if (tested) return {};
+    if (findings.unable) return unable(tested, {});
     return {Reason::self_test_failed, tested.what(), findings.blamed, findings.stuck};
   }
 
-  // The one line that names the pair, from the rank that saw it, once per process.
+  // What this rank cannot do, whatever becomes of data on its way. The text is read by others, too.
+  Outcome unable(const Status& failed, const topology::PairSet& unmapped) const {
+    const std::string who = "rank " + std::to_string(communicator_->rank());
+    return {Reason::setup_failed, who + ": " + failed.what(), unmapped};
+  }
+
+  // The one line that says what is wrong, from the rank that saw it, once per process and pair.
   void warn(const Outcome& mine) const {
+    static std::atomic<bool> told{false};
     if (first_to_tell(agreement_.facts, mine.blamed))
       NCCL_SLAB_WARN("peer memory does not work between these GPUs: %s", mine.text.c_str());
+    else if (mine.reason == Reason::setup_failed && mine.blamed.empty() && !told.exchange(true))
+      NCCL_SLAB_WARN("the slab cannot be set up: %s", mine.text.c_str());
   }
 
   // False if there is nothing left to try.

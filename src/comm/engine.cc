@@ -74,16 +74,17 @@ Status Engine::build(std::shared_ptr<Meeting> meeting, const Agreement& agreemen
   made->device_ = device;
   // Not the legacy stream, which would wait for the program's own.
   device::Stream stream;
-  const Status status = device::create_stream(&stream);
-  if (!status) return status;
-  if (const Status built = made->build_on(stream.get(), agreement, deadline, unmapped); !built) return built;
+  const Status opened = device::create_stream(&stream);
+  const Status built = made->build_on(stream.get(), opened, agreement, deadline, unmapped);
+  if (!built) return built;
   *engine = std::move(made);
   return Status::ok();
 }
 
-Status Engine::build_on(cudaStream_t stream, const Agreement& agreement, Deadline deadline,
-                        topology::PairSet* unmapped) {
-  const Status built = Slab::build(*meeting_, agreement, part_bytes(), stream, deadline, &slab_, unmapped);
+Status Engine::build_on(cudaStream_t stream, const Status& so_far, const Agreement& agreement,
+                        Deadline deadline, topology::PairSet* unmapped) {
+  const Status built =
+      Slab::build(*meeting_, agreement, so_far, part_bytes(), stream, deadline, &slab_, unmapped);
   if (!built) return built;
   if (const Status status = device::PooledMemory::on_device(sizeof(kernels::State), stream, &state_); !status)
     return status;

@@ -99,7 +99,7 @@ class Engine {
 
  private:
   Engine() = default;
-  Status build_on(cudaStream_t stream, const Agreement& agreement, Deadline deadline,
+  Status build_on(cudaStream_t stream, const Status& so_far, const Agreement& agreement, Deadline deadline,
                   topology::PairSet* unmapped);
   Status make_programs(const Agreement& agreement, cudaStream_t stream);
   kernels::Arguments arguments_of(const Operation& operation, std::uint64_t timeout_ns) const;

@@ -37,21 +37,28 @@ class PairCheck {
         rank_(engine.meeting().rank()),
         ranks_(engine.meeting().nranks()) {}
 
-  Status run(topology::PairSet* lying) {
-    const Status written = write_all();
+  Status run(TestFindings* findings) {
+    const Status prepared = prepare();
+    findings->unable = !prepared;
+    const Status written = prepared ? write_all() : prepared;
     // What was written is there once everybody has come here, if it ever arrives.
-    std::vector<Contribution> all;
-    if (const Status met = engine_.meeting().all_gather({}, deadline_, &all); !met) return met;
-    return written ? compare_all(lying) : written;
+    bool everyone = false;
+    if (const Status met = all_ready(engine_.meeting(), prepared.is_ok(), deadline_, &everyone); !met)
+      return met;
+    return everyone && written ? compare_all(&findings->blamed) : written;
   }
 
  private:
-  Status write_all() {
+  Status prepare() {
     if (const Status status = device::create_stream(&stream_); !status) return status;
     if (const Status status = device::PooledMemory::on_device(kPattern, stream_.get(), &pattern_); !status)
       return status;
     const std::vector<char> pattern = pattern_of(rank_);
     if (const Status status = copy(pattern_.get(), pattern.data(), kPattern); !status) return status;
+    return synchronize();
+  }
+
+  Status write_all() {
     for (int step = 1; step < ranks_; ++step)
       if (const Status status = write_to((rank_ + step) % ranks_); !status) return status;
     return synchronize();
@@ -114,8 +121,8 @@ class PairCheck {
 
 }  // namespace
 
-Status check_pairs(Engine& engine, Deadline deadline, topology::PairSet* lying) {
-  return PairCheck(engine, deadline).run(lying);
+Status check_pairs(Engine& engine, Deadline deadline, TestFindings* findings) {
+  return PairCheck(engine, deadline).run(findings);
 }
 
 }  // namespace nccl_slab::comm

@@ -29,10 +29,13 @@ class Trial {
 
   Status run() {
     const Status opened = open();
-    // Nobody allocates any more once a first kernel waits for its peers.
-    std::vector<Contribution> all;
-    if (const Status met = engine_.meeting().all_gather({}, deadline_, &all); !met) return met;
-    if (!opened) return opened;
+    findings_.unable = !opened;
+    // Nobody allocates any more once a first kernel waits for its peers, and no kernel waits for a rank that
+    // has none.
+    bool everyone = false;
+    if (const Status met = all_ready(engine_.meeting(), opened.is_ok(), deadline_, &everyone); !met)
+      return met;
+    if (!everyone) return opened;
     Status first;
     for (const TestRound& round : rounds_) {
       const Status status = try_round(round);

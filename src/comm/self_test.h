@@ -3,21 +3,18 @@
 #pragma once
 
 #include "comm/engine.h"
+#include "comm/test_findings.h"
 
 namespace nccl_slab::comm {
 
 // How much is tried: everything, or, where every pair has passed all that before, each kernel once.
 enum class TestDepth { kWhole, kShort };
 
-struct TestFindings {
-  topology::PairSet blamed;  // pairs into this rank whose data was missing or wrong
-  bool stuck = false;        // a kernel does not end: memory of the engine may still be written
-};
-
 // Called by all ranks on the current device. Every kernel and tree of the engine runs with mutually waiting
 // ranks: eager, as a graph replay, and (kWhole) through every slot, every small mailbox and the longest
 // chunks, with data in which any flipped bit shows (test_data.h). Bounded by the deadline; when it returns,
-// none of the kernels runs any more, unless *findings says stuck. Error: what was seen.
+// none of the kernels runs any more, unless *findings says stuck. Nothing runs where a rank is unable. Error:
+// what was seen.
 Status self_test(Engine& engine, TestDepth depth, Deadline deadline, TestFindings* findings);
 
 }  // namespace nccl_slab::comm

@@ -105,24 +105,24 @@ Status Slab::map_peers(const Agreement& agreement, int rank, std::vector<Contrib
   for (int peer = 0; peer < layout_.ranks; ++peer) {
     if (peer == rank) continue;
     Contribution& shown = (*all)[peer];
+    if (shown.bytes.empty()) continue;
     const bool complete = shown.bytes.size() == sizeof(PartRecord);
     const Status status =
-        complete ? map_peer(agreement, rank, peer, &shown) : Status::error("that rank has nothing to show");
+        complete ? map_peer(agreement, rank, peer, &shown) : Status::error("its record is too short");
     if (status) continue;
     if (complete && agreement.transport(rank, peer) == Transport::kPeer) unmapped->add(rank, peer);
     if (result)
-      result = Status::error("rank " + std::to_string(rank) + " cannot map the slab of rank " +
-                             std::to_string(peer) + ": " + status.what());
+      result = Status::error("cannot map the slab of rank " + std::to_string(peer) + ": " + status.what());
   }
   return result;
 }
 
-Status Slab::build(Meeting& meeting, const Agreement& agreement, std::size_t part_bytes, cudaStream_t stream,
-                   Deadline deadline, Slab* slab, topology::PairSet* unmapped) {
+Status Slab::build(Meeting& meeting, const Agreement& agreement, const Status& so_far, std::size_t part_bytes,
+                   cudaStream_t stream, Deadline deadline, Slab* slab, topology::PairSet* unmapped) {
   const int rank = meeting.rank(), ranks = meeting.nranks();
   slab->layout_ = kernels::make_layout(part_bytes, ranks);
   slab->imports_.resize(ranks);
-  Status result = slab->allocate(agreement, rank, stream);
+  const Status result = so_far ? slab->allocate(agreement, rank, stream) : so_far;
   // A rank that has failed still takes part in the exchange, with nothing to show, so that the others need
   // not wait.
   std::vector<Contribution> all;

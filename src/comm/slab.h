@@ -16,10 +16,12 @@ namespace nccl_slab::comm {
 class Slab {
  public:
   // Allocates this rank's parts on the current device (work goes to `stream`), exchanges them over the
-  // meeting and maps the peers'. Called by all ranks. An error means that this rank must vote no; the pairs
-  // whose peer memory cannot be mapped are added to *unmapped.
-  static Status build(Meeting& meeting, const Agreement& agreement, std::size_t part_bytes,
-                      cudaStream_t stream, Deadline deadline, Slab* slab, topology::PairSet* unmapped);
+  // meeting and maps the peers'. Called by all ranks; one that has failed already (`so_far`) only takes part
+  // in the exchange. An error means that this rank must vote no; the pairs whose peer memory cannot be mapped
+  // are added to *unmapped. A peer that has nothing to show is no error here: it has one of its own.
+  static Status build(Meeting& meeting, const Agreement& agreement, const Status& so_far,
+                      std::size_t part_bytes, cudaStream_t stream, Deadline deadline, Slab* slab,
+                      topology::PairSet* unmapped);
 
   const kernels::Layout& layout() const { return layout_; }
   // Unmaps what is the peers'. No kernel of ours may run any more.

@@ -90,11 +90,13 @@ TEST_F(SelfTest, EndsInTimeWhenADeviceStandsStill) {
 
 void expect_checked(const std::string& faults, int ranks, const PairSet& lying) {
   on_engines({"8-4+4", faults, {}, {}}, ranks, [=](EngineRank& me) {
-    PairSet found, mine;
-    const Status checked = check_pairs(*me.engine, in(kLong), &found);
+    TestFindings findings;
+    PairSet mine;
+    const Status checked = check_pairs(*me.engine, in(kLong), &findings);
     for (int source = 0; source < ranks; ++source)
       if (lying.has(source, me.rank)) mine.add(source, me.rank);
-    EXPECT_EQ(found, mine);
+    EXPECT_EQ(findings.blamed, mine);
+    EXPECT_FALSE(findings.unable);
     EXPECT_EQ(static_cast<bool>(checked), mine.empty()) << checked.what();
   });
 }

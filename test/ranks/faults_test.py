@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 
-from forwarding_test import LONG, SHAPES, differing
+from forwarding_test import LONG, QUIET, SHAPES, differing
 from job import SUITE, Job, LoneRanks
 from tap import run
 
@@ -54,9 +54,9 @@ def lying_pairs(report):
 
 def unmapped_pairs(report):
     job = Job(SUITE, "--ranks", RANKS, *CASES, faults="fault ipc-open 1->0 code=205", settings=LONG)
-    report.check("one rank cannot open another's memory", taken(job, "rank 1 cannot map the slab of rank 0"))
+    report.check("one rank cannot open another's memory", taken(job, "rank 1: cannot map the slab of rank 0"))
     job = Job(SUITE, "--ranks", RANKS, "--threads", *CASES, faults="fault peer-enable 2->3 code=711", settings=LONG)
-    report.check("too many peers, ranks as threads", taken(job, "rank 2 cannot map the slab of rank 3"))
+    report.check("too many peers, ranks as threads", taken(job, "rank 2: cannot map the slab of rank 3"))
     job = Job(SUITE, "--ranks", RANKS, "--threads", *CASES, faults="fault peer-enable * code=704", settings=LONG)
     direct = [] if "go over" not in job.log and "mailboxes in GPU memory" in job.log else [job.log[:2000]]
     report.check("peer access is enabled already", job.problems() + direct)
@@ -72,6 +72,27 @@ def no_way_left(report):
     job = Job(SUITE, "--ranks", RANKS, *SHAPES, faults="fault drop 1->0", settings=LONG, variables={"NCCL_SHM_DISABLE": "1"})
     known = [] if job.reasons(RANKS) == {"self_test_failed", "no_transport"} else [str(job.statistics)]
     report.check("a pair lies and host memory is forbidden", job.problems() + known)
+
+
+def out_of_memory(report):
+    """CUDA has none left on one rank for what the slab takes: NCCL serves, and that rank says why, once. At every other allocation
+    of a set-up: test/comm/set_up_faults_test.cc."""
+    def forwarded(job, why):
+        told = job.log.count(f"the slab cannot be set up: rank 1: {why}")
+        known = job.log.count(f"setting up the slab failed on a rank: rank 1: {why}") >= RANKS
+        silent = "does not work" not in job.log and "go over" not in job.log
+        return differing(job, RANKS, "setup_failed") + ([] if told == 1 and known and silent else [job.log[:3000]])
+
+    cases = ("--case", "shapes,average,communicators")
+    no_device_memory, no_host_memory = (f"fault {call} 1 code=2 from=32MiB" for call in ("allocate", "host-register"))
+    for name, ranks in (("processes", []), ("threads", ["--threads"])):
+        job = Job(SUITE, "--ranks", RANKS, *cases, *ranks, faults=no_device_memory, settings=LONG)
+        report.check(f"no GPU memory for a slab, ranks as {name}", forwarded(job, "cudaMalloc"))
+    job = Job(SUITE, "--ranks", RANKS, *cases, faults=no_host_memory, settings={**LONG, "TRANSPORT": "host"})
+    report.check("host memory that cannot be pinned", forwarded(job, "cudaHostRegister"))
+    job = Job(SUITE, "--ranks", RANKS, "--case", "shapes", faults=no_device_memory, settings=LONG, variables=QUIET)
+    line = [] if job.stderr.count("\n") == 1 and "out of memory" in job.stderr else [f"on stderr: {job.stderr[:2000]}"]
+    report.check("whoever asks for no log sees one line", job.problems() + line)
 
 
 def frozen(report):
@@ -173,7 +194,8 @@ def verified(report):
     report.check("the first three calls only", job.problems() + ([] if set(compared(job, "verified")) == {3} else [str(job.statistics)]))
 
 
-SCENARIOS = {"lying pairs": lying_pairs, "unmapped pairs": unmapped_pairs, "no way left": no_way_left, "frozen": frozen,
+SCENARIOS = {"lying pairs": lying_pairs, "unmapped pairs": unmapped_pairs, "no way left": no_way_left,
+             "out of memory": out_of_memory, "frozen": frozen,
              "bounded": bounded, "odd machines": odd_machines, "slow pairs": slow_pairs, "apart": apart,
              "verified": verified}
 

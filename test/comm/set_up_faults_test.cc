@@ -1,0 +1,106 @@
+// Set-ups in which CUDA has no memory left, or refuses something else, on one rank and at any of its calls:
+// all ranks come to the same end soon, nobody takes it for memory that lies, no CUDA error is left behind.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "comm/creation.h"
+#include "engine_ranks.h"
+
+namespace nccl_slab::comm {
+namespace {
+
+constexpr int kRanks = 3;
+constexpr int kMostCalls = 40;  // of one kind in a set-up; more than there are
+
+struct End {
+  Reason reason[kRanks];
+  std::string log;
+};
+
+class SetUpFaults : public SmallSlab {
+ protected:
+  SetUpFaults() {
+    ::setenv("NCCL_SLAB_DEBUG", "INFO", 1);
+    ::setenv("NCCL_SLAB_DEBUG_FILE", log_.c_str(), 1);
+  }
+  ~SetUpFaults() override {
+    ::unsetenv("NCCL_SLAB_DEBUG");
+    ::unsetenv("NCCL_SLAB_DEBUG_FILE");
+  }
+  std::string take_log() const {
+    std::ifstream file(log_);
+    std::string text{std::istreambuf_iterator<char>(file), {}};
+    std::remove(log_.c_str());
+    return text;
+  }
+
+  // One set-up of all ranks; afterwards no thread and no device has an error.
+  End set_up() const {
+    End end{};
+    const MeetingName name = fresh_name(kRanks);
+    std::unique_ptr<Creation> creations[kRanks];
+    for (int rank = 0; rank < kRanks; ++rank) creations[rank] = Creation::enter(at(name, rank));
+    std::shared_ptr<Communicator> made[kRanks];
+    on_threads(kRanks, [&](int rank) {
+      ASSERT_EQ(cudaSetDevice(rank), cudaSuccess);
+      made[rank] = creations[rank]->begin(nullptr, rank, kRanks, rank);
+      made[rank]->wait_settled();
+      end.reason[rank] = made[rank]->verdict();
+      EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+      EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+      made[rank]->end();
+      EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+    });
+    end.log = take_log();
+    return end;
+  }
+
+  // The calls of one kind fail on rank 1 from the first, second, ... one on, until the fault is never met.
+  void expect_each_call_may_fail(const std::string& machine, const std::string& kind) const {
+    int survived = 0, forwarded = 0;
+    for (int after = 0; after < kMostCalls && survived == 0; ++after) {
+      const std::string fault = "fault " + kind + " 1 code=2 after=" + std::to_string(after);
+      SCOPED_TRACE(fault);
+      Reason* const told = shared<Reason>();
+      device_test::on_machine({machine, fault, {}, {}}, [&] {
+        const auto start = std::chrono::steady_clock::now();
+        const End end = set_up();
+        EXPECT_LT(std::chrono::steady_clock::now() - start, kAtOnce);
+        for (const Reason reason : end.reason) EXPECT_EQ(reason, end.reason[0]) << end.log;
+        EXPECT_TRUE(end.reason[0] == Reason::none || end.reason[0] == Reason::setup_failed) << end.log;
+        EXPECT_EQ(end.log.find("does not work"), std::string::npos) << end.log;
+        EXPECT_EQ(end.log.find("go over"), std::string::npos) << end.log;
+        const bool says_why = end.log.find("out of memory") != std::string::npos;
+        EXPECT_EQ(says_why, end.reason[0] != Reason::none) << end.log;
+        *told = end.reason[0];
+      });
+      (*told == Reason::none ? survived : forwarded)++;
+    }
+    EXPECT_GT(survived, 0) << "the fault is met however late it begins";
+    EXPECT_GT(forwarded, 0) << "the fault is never met";
+  }
+
+ private:
+  const std::string log_ = testing::TempDir() + "set_up_faults." + std::to_string(::getpid());
+};
+
+TEST_F(SetUpFaults, NoDeviceMemoryIsLeft) {
+  expect_each_call_may_fail("8-4+4", "allocate");
+}
+TEST_F(SetUpFaults, NoPinnedMemoryIsLeft) {
+  expect_each_call_may_fail("8-4+4", "host-allocate");
+}
+TEST_F(SetUpFaults, HostMemoryCannotBeRegistered) {
+  expect_each_call_may_fail("4-no-p2p", "host-register");
+}
+TEST_F(SetUpFaults, NoStreamCanBeMade) {
+  expect_each_call_may_fail("8-4+4", "stream-create");
+}
+
+}  // namespace
+}  // namespace nccl_slab::comm
