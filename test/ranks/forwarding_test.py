@@ -4,7 +4,7 @@ usage: forwarding_test.py SCENARIO
 """
 import sys
 
-from job import SUITE, Job, LoneRanks
+from job import SUITE, WATCHED, Job, LoneRanks
 from tap import run
 
 RANKS = 4
@@ -77,7 +77,39 @@ def limits(report):
                  job.problems() + ([] if job.reasons(RANKS) == {"operation_setting", "datatype"} else [str(job.statistics)]))
 
 
-SCENARIOS = {"odd ranks": odd_ranks, "devices": devices, "launches": launches, "limits": limits}
+def untouched(report):
+    """Machines that reset under peer traffic: no peer's memory is reached, and nothing of ours allocated or launched, before all ranks
+    have found that they may."""
+    reach = {"cudaDeviceEnablePeerAccess", "cudaIpcGetMemHandle", "cudaIpcOpenMemHandle"}
+    look = {"cudaGetDevice", "cudaSetDevice", "cudaThreadExchangeStreamCaptureMode", "cudaDeviceGetPCIBusId"}
+
+    def suite(*more, variables=None, **how):
+        return Job(SUITE, "--ranks", RANKS, "--case", "shapes", *more, variables={**WATCHED, **(variables or {})}, **how)
+
+    def calls(job, good):
+        return job.problems() + ([] if good(job.cuda_calls) else [f"calls: {sorted(job.cuda_calls)}"])
+
+    report.check("all that is told of: the slab, ranks as processes",
+                 calls(suite(), lambda made: made > {"cudaDeviceGetPCIBusId", "cudaIpcOpenMemHandle", "cudaMalloc", "cudaHostAlloc", "cudaLaunchKernel"}))
+    report.check("all that is told of: the slab, ranks as threads",
+                 calls(suite("--threads"), lambda made: "cudaDeviceEnablePeerAccess" in made))
+    for ranks in ([], ["--threads"]):
+        job = suite(*ranks, settings={"ENABLE": "0"})
+        report.check(f"switched off: no call at all {''.join(ranks)}", calls(job, lambda made: not made))
+    for name, how in (("ranks on two hosts", {"faults": "host 2 b; host 3 b"}),
+                      ("no way", {"variables": {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}})):
+        report.check(f"{name}: a look at the device only", calls(suite(settings=LONG, **how), lambda made: "cudaDeviceGetPCIBusId" in made and made <= look))
+    for name, odd in (("a rank is switched off", {"NCCL_SLAB_ENABLE": "0"}), ("a rank has other settings", {"NCCL_SLAB_ALGO": "flat"})):
+        job = LoneRanks(RANKS, settings=LONG, odd={1: odd}, variables=WATCHED)
+        report.check(f"{name}: a look at the device at most", calls(job, lambda made: made <= look))
+    for name, how in (("NCCL_P2P_DISABLE", {"variables": {"NCCL_P2P_DISABLE": "1"}}), ("a setting", {"settings": {"TRANSPORT": "host"}})):
+        for ranks in ([], ["--threads"]):
+            job = suite(*ranks, **how)
+            report.check(f"no peer access by {name}: the slab serves without {''.join(ranks)}",
+                         calls(job, lambda made: "cudaHostRegister" in made and not made & reach))
+
+
+SCENARIOS = {"odd ranks": odd_ranks, "devices": devices, "launches": launches, "limits": limits, "untouched": untouched}
 
 if __name__ == "__main__":
     sys.exit(run(SCENARIOS))

@@ -13,6 +13,8 @@ import tempfile
 import time
 
 SUITE, TABLE, LONE, WRONG = (os.environ[f"RANKS_{name}"] for name in ("SUITE", "TABLE", "LONE", "WRONG"))
+# Lets the library's CUDA calls be noted.
+WATCHED = {"LD_PRELOAD": f"{os.environ['RANKS_CUDA_CALLS']}:{os.environ['RANKS_PRELOAD']}", "CUDA_CALLS": "FOLDER/cuda_calls"}
 REPEAT = int(os.environ.get("NCCL_SLAB_TEST_REPEAT", "1"))  # more in tools/test --full
 SLOWER = 5 if os.environ.get("NCCL_SLAB_TEST_SANITIZER") else 1
 LIMIT = 120 * REPEAT * SLOWER  # seconds, for one job
@@ -45,6 +47,7 @@ class Job:
                                for each in json.loads(path.read_text())]
             self.links = self.read_links()
             self.log, self.ranges = self.read("log"), self.read("ranges")
+            self.cuda_calls = set(self.read("cuda_calls").split())  # where WATCHED is among the variables
             self.report = json.loads(self.read("report") or "{}")
 
     def run(self, command):
