@@ -9,6 +9,7 @@
 #include <string>
 
 #include "comm/creation.h"
+#include "device/cuda_status.h"
 #include "engine_ranks.h"
 
 namespace nccl_slab::comm {
@@ -88,6 +89,17 @@ class SetUpFaults : public SmallSlab {
  private:
   const std::string log_ = testing::TempDir() + "set_up_faults." + std::to_string(::getpid());
 };
+
+// What the program finds with cudaGetLastError is its own.
+TEST(CudaStatus, TakesBackTheErrorOfItsCallAndNoOther) {
+  device_test::on_machine("4-switch", [] {
+    EXPECT_FALSE(device::cuda_status(cudaSetDevice(99), "a call of ours"));
+    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+    EXPECT_EQ(cudaSetDevice(99), cudaErrorInvalidDevice) << "the program's";
+    EXPECT_FALSE(device::cuda_status(cudaErrorInvalidValue, "one that did not set it"));
+    EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice);
+  });
+}
 
 TEST_F(SetUpFaults, NoDeviceMemoryIsLeft) {
   expect_each_call_may_fail("8-4+4", "allocate");

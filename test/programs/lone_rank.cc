@@ -174,7 +174,9 @@ bool run(const LoneOptions& options) {
   Suite suite{suite_options, {options.rank, options.ranks, options.device, nullptr}, nullptr, nullptr, {}};
   REQUIRE(cudaStreamCreateWithFlags(&suite.stream, cudaStreamNonBlocking));
   REQUIRE(ncclCommInitRank(&suite.comm, options.ranks, meet(options), options.rank));
+  REQUIRE(cudaPeekAtLastError());
   run_calls(suite, options);
+  suite.expect(cudaGetLastError() == cudaSuccess, "no CUDA error is left behind");
   REQUIRE(cudaStreamDestroy(suite.stream));
   std::printf("rank %d: %s\n", options.rank, suite.complaint.empty() ? "right" : suite.complaint.c_str());
   return suite.complaint.empty();

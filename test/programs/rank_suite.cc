@@ -59,6 +59,7 @@ std::string collected(Suite& suite) {
 
 bool run_case(Suite& suite, const Case& one) {
   one.run(suite);
+  suite.expect(cudaGetLastError() == cudaSuccess, "no CUDA error is left behind");
   const std::string complaint = collected(suite);
   if (suite.rank() == 0) {
     std::printf("case %s: %s%s\n", one.name, complaint.empty() ? "ok" : "FAILED ", complaint.c_str());
@@ -72,6 +73,7 @@ bool run_rank(const SuiteOptions& options, const Member& member) {
   REQUIRE(cudaStreamCreateWithFlags(&suite.stream, cudaStreamNonBlocking));
   REQUIRE(
       ncclCommInitRank(&suite.comm, member.ranks, member.board->share_unique_id(member.rank), member.rank));
+  REQUIRE(cudaPeekAtLastError());
   bool good = true;
   for (const Case& one : all_cases())
     if (is_chosen(options, one)) good = run_case(suite, one) && good;
