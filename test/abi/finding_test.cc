@@ -307,4 +307,21 @@ TEST_F(Finding, NothingHappensAtLoadTime) {
   }
 }
 
+// Nor in what builds programs: a compiler and what it starts, a build tool, an interpreter.
+TEST_F(Finding, ToolsGoOnAsBefore) {
+  std::ofstream(folder_ / "build.ninja") << "rule cxx\n command = g++ -o $out $in\nbuild one: cxx one.cc\n";
+  std::ofstream(folder_ / "one.cc") << "int main() { return 3; }\n";
+  std::ofstream(folder_ / "script")
+      << "cd " << folder_.string() << " && rm -f one && ninja -v one && ./one; echo $?\n"
+      << "python3 -c 'import subprocess; print(subprocess.run([\"sh\", \"-c\", \"exit 5\"]).returncode)'\n";
+  const std::string script = "sh " + (folder_ / "script").string();
+  const Told plain = run({}, script);
+  EXPECT_NE(plain.out.find("\n3\n5\n"), std::string::npos) << plain.out << plain.errors;
+  for (const std::string& library : {file_of("ABI_REAL_PRELOAD"), file_of("ABI_REAL_DROP_IN")}) {
+    const Told told = run({{"LD_PRELOAD", library}, {"NCCL_SLAB_DEBUG", "TRACE"}}, script);
+    EXPECT_EQ(told.out, plain.out);
+    EXPECT_EQ(told.errors, plain.errors);
+  }
+}
+
 }  // namespace
