@@ -3,13 +3,14 @@
 #include "abi/export.h"
 #include "abi/handles.h"
 #include "abi/pending_births.h"
+#include "abi/pending_groups.h"
 
 namespace nccl_slab::abi {
 namespace {
 
 void add_our_state(const std::shared_ptr<Handle>& handle, ncclComm_t comm, ncclResult_t* state) {
   do_our_part([&] {
-    *state = poll_births(comm, *state);
+    *state = poll_groups(comm, poll_births(comm, *state));
     if (*state == ncclSuccess && handle != nullptr && handle->communicator != nullptr)
       *state = handle->communicator->async_error();
   });

@@ -1,17 +1,23 @@
 // Groups. The real calls come first, so that NCCL decides what is right; nothing of ours starts before the
-// outermost real end has succeeded, and an error anywhere in the group makes that end fail.
+// outermost real end has succeeded, and an error anywhere in the group makes that end fail. Where that end answers
+// ncclInProgress it is the program's poll that tells of its success.
 #include "abi/birth.h"
 #include "abi/export.h"
 #include "abi/group.h"
+#include "abi/pending_groups.h"
 #include "call/reduce_scatter.h"
 
 namespace nccl_slab::abi {
 namespace {
 
-ncclResult_t launch_requests() {
+ncclResult_t launch_requests(ncclResult_t answer) {
   if (group().requests().empty()) return ncclSuccess;
   ncclResult_t launched = ncclInternalError;
-  do_our_part([&] { launched = call::launch_group(group().requests()); });
+  do_our_part([&] {
+    const bool later = answer == ncclInProgress && are_polled(group().requests());
+    if (later) await_issue(group().requests());
+    launched = later ? ncclSuccess : call::launch_group(group().requests());
+  });
   return launched;
 }
 
@@ -21,7 +27,7 @@ ncclResult_t start_group_work(ncclResult_t answer) {
   const ncclResult_t wrong = group().take_error();
   if (wrong != ncclSuccess) answer = wrong;
   const bool starts = answer == ncclSuccess || answer == ncclInProgress;
-  const ncclResult_t launched = starts ? launch_requests() : ncclSuccess;
+  const ncclResult_t launched = starts ? launch_requests(answer) : ncclSuccess;
   group().drop_requests();
   if (!starts) return answer;
   answer = finish_births(std::move(births), answer);

@@ -3,6 +3,7 @@
 #include "abi/export.h"
 #include "abi/handles.h"
 #include "abi/pending_births.h"
+#include "abi/pending_groups.h"
 #include "comm/user_operations.h"
 
 namespace nccl_slab::abi {
@@ -19,6 +20,7 @@ void with_communicator(const HandlePointer& handle, Work&& work) {
 void forget(ncclComm_t comm) {
   do_our_part([&] {
     drop_births(comm);
+    drop_from_groups(comm);
     comm::forget_user_operations(comm);
     (void)forget_handle(comm);
   });

@@ -31,6 +31,14 @@ void keep_handle(ncclComm_t comm, std::shared_ptr<Handle> handle) {
   table().handles.insert_or_assign(comm, std::move(handle));
 }
 
+std::vector<ncclComm_t> polled_communicators() {
+  std::vector<ncclComm_t> polled;
+  const std::shared_lock lock(table().mutex);
+  for (const auto& [comm, handle] : table().handles)
+    if (!handle->blocking) polled.push_back(comm);
+  return polled;
+}
+
 std::shared_ptr<Handle> forget_handle(ncclComm_t comm) {
   const std::unique_lock lock(table().mutex);
   const auto found = table().handles.find(comm);

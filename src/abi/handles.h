@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <vector>
 
 #include "abi/library.h"
 #include "comm/communicator.h"
@@ -25,6 +26,8 @@ struct Handle {
 std::shared_ptr<Handle> find_handle(ncclComm_t comm);
 // Replaces what was kept for `comm`. Nothing but the two flags changes in a handle that is kept.
 void keep_handle(ncclComm_t comm, std::shared_ptr<Handle> handle);
+// Those whose program polls them.
+std::vector<ncclComm_t> polled_communicators();
 // What was kept, or null.
 std::shared_ptr<Handle> forget_handle(ncclComm_t comm);
 

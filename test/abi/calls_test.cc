@@ -85,6 +85,19 @@ class Calls : public testing::Test {
     forget_events();
     return comm;
   }
+  static ncclResult_t state_of(ncclComm_t comm) {
+    ncclResult_t state = ncclInternalError;
+    EXPECT_EQ(ncclCommGetAsyncError(comm, &state), ncclSuccess);
+    return state;
+  }
+  static ncclComm_t ready_non_blocking() {
+    ncclConfig_t config = non_blocking();
+    const ncclComm_t comm = made(4, 1, &config);
+    IN_REAL(fake_nccl_finish)(comm);
+    EXPECT_EQ(state_of(comm), ncclSuccess);
+    forget_events();
+    return comm;
+  }
   static ncclResult_t reduce_scatter(ncclComm_t comm, size_t count = 8, ncclRedOp_t operation = ncclSum,
                                      ncclDataType_t type = ncclFloat32) {
     return ncclReduceScatter(buffer, buffer, count, type, operation, comm, nullptr);
@@ -428,6 +441,53 @@ TEST_F(Calls, ANonBlockingInitInAGroupIsPolledToo) {
   ncclCommGetAsyncError(comm, &state);
   EXPECT_EQ(state, ncclSuccess);
   EXPECT_EQ(engine(), "begin 1/4 on 1;");
+}
+
+// NCCL issues its part of the group behind the end; ours must not come in between on some ranks and before it on others.
+TEST_F(Calls, AGroupInProgressStartsWhenNcclHasIssuedItsPart) {
+  const ncclComm_t comm = ready_non_blocking(), other = ready_non_blocking();
+  for (const ncclComm_t busy : {comm, other}) {
+    ncclGroupStart();
+    EXPECT_EQ(reduce_scatter(comm, 1), ncclSuccess);
+    IN_REAL(fake_nccl_busy)(busy);
+    EXPECT_EQ(ncclGroupEnd(), ncclInProgress);
+    EXPECT_EQ(state_of(comm), ncclInProgress);
+    EXPECT_EQ(engine(), "");
+    IN_REAL(fake_nccl_finish)(busy);
+    EXPECT_EQ(state_of(comm), ncclSuccess);
+    EXPECT_EQ(engine(), "launch group 1;");
+    EXPECT_EQ(state_of(comm), ncclSuccess);
+    EXPECT_EQ(engine(), "") << "once";
+  }
+}
+
+TEST_F(Calls, AGroupInProgressStartsAsAWhole) {
+  const ncclComm_t one = ready_non_blocking(), two = ready_non_blocking(), busy = ready_non_blocking();
+  ncclGroupStart();
+  EXPECT_EQ(reduce_scatter(one, 1), ncclSuccess);
+  EXPECT_EQ(reduce_scatter(two, 2), ncclSuccess);
+  IN_REAL(fake_nccl_busy)(busy);
+  EXPECT_EQ(ncclGroupEnd(), ncclInProgress);
+  EXPECT_EQ(state_of(two), ncclInProgress);
+  ncclCommAbort(busy);
+  forget_events();
+  EXPECT_EQ(state_of(two), ncclSuccess) << "what has gone is not waited for";
+  EXPECT_EQ(engine(), "launch group 1 2;");
+  EXPECT_EQ(state_of(one), ncclSuccess);
+}
+
+TEST_F(Calls, AGroupInProgressEndsWithItsCommunicator) {
+  const ncclComm_t one = ready_non_blocking(), two = ready_non_blocking();
+  ncclGroupStart();
+  EXPECT_EQ(reduce_scatter(one, 1), ncclSuccess);
+  EXPECT_EQ(reduce_scatter(two, 2), ncclSuccess);
+  IN_REAL(fake_nccl_busy)(two);
+  EXPECT_EQ(ncclGroupEnd(), ncclInProgress);
+  ncclCommAbort(one);
+  IN_REAL(fake_nccl_finish)(two);
+  forget_events();
+  EXPECT_EQ(state_of(two), ncclSuccess);
+  EXPECT_EQ(engine(), "launch group 2;");
 }
 
 TEST_F(Calls, ANonBlockingSplitIsSetUpWhenItsParentIsPolled) {

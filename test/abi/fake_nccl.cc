@@ -252,6 +252,11 @@ void fake_nccl_finish(ncclComm_t comm) {
   if (comm->child_result != nullptr) *std::exchange(comm->child_result, nullptr) = comm->child;
 }
 
+void fake_nccl_busy(ncclComm_t comm) {
+  comm->state = ncclInProgress;
+  group_in_progress = true;
+}
+
 ncclResult_t fake_nccl_ask_from_thread(ncclComm_t comm) {
   ncclResult_t state = ncclInternalError;
   // A call with something behind it, as all of NCCL's are: a jump would leave no return address in here.

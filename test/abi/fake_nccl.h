@@ -12,6 +12,8 @@ const char* fake_nccl_take_log();
 void fake_nccl_fail_next(int result);
 // The creation behind a non-blocking communicator, or that of its child, is over.
 void fake_nccl_finish(ncclComm_t comm);
+// The next end of a group answers ncclInProgress and leaves this communicator busy.
+void fake_nccl_busy(ncclComm_t comm);
 // Calls ncclCommGetAsyncError through the PLT from a thread of NCCL's own; returns what it said.
 ncclResult_t fake_nccl_ask_from_thread(ncclComm_t comm);
 }

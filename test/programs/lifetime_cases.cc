@@ -28,6 +28,23 @@ void follow(ncclComm_t polled, ncclResult_t result, const char* call) {
   poll(polled);
 }
 
+// A reduce-scatter and a collective that is NCCL's, in one group of a non-blocking communicator.
+void check_group(Suite& suite, ncclComm_t comm) {
+  const NumberType& type = type_named("bf16");
+  Exchange exchange(suite, Exchange::reduce_scatter_shape(suite, type, 907));
+  Exchange gathered(suite, {&type, 1, static_cast<size_t>(suite.ranks())});
+  exchange.fill(suite.options.seed);
+  gathered.fill(suite.options.seed);
+  REQUIRE(ncclGroupStart());
+  exchange.reduce_scatter(comm, suite.stream);
+  REQUIRE(ncclAllGather(gathered.send(), gathered.receive(), 1, type.nccl, comm, suite.stream));
+  follow(comm, ncclGroupEnd(), "ncclGroupEnd");
+  REQUIRE(cudaStreamSynchronize(suite.stream));
+  exchange.check_reduce_scatter("non-blocking, in a group");
+  gathered.check("non-blocking all-gather",
+                 [&](size_t i) { return gathered.sent_by(static_cast<int>(i), 0); });
+}
+
 void non_blocking(Suite& suite) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
@@ -46,6 +63,7 @@ void non_blocking(Suite& suite) {
       REQUIRE(cudaStreamSynchronize(suite.stream));
       exchange.check_reduce_scatter("non-blocking");
     }
+    check_group(suite, comm);
     ncclComm_t child = nullptr;
     follow(comm, ncclCommSplit(comm, 0, suite.rank(), &child, nullptr), "ncclCommSplit");
     suite.expect(child != nullptr, "a split that has succeeded leaves a communicator");
