@@ -91,7 +91,12 @@ std::shared_ptr<comm::Communicator> complete(Birth& birth) {
   handle->library = birth.library;
   handle->blocking = birth.blocking;
   handle->checked = checks_arguments();
-  if (birth.creation) handle->communicator = begin(birth, comm);
+  if (birth.creation)
+    handle->communicator = begin(birth, comm);
+  else
+    NCCL_SLAB_INFO(
+        "NCCL serves a communicator that its ranks cannot name alike (NCCL_COMM_ID, or a parent of that "
+        "kind)");
   auto communicator = handle->communicator;
   keep_handle(comm, std::move(handle));
   return communicator;

@@ -72,6 +72,10 @@ def limits(report):
     job = Job(SUITE, "--ranks", RANKS, *SHAPES, settings={"SETUP_TIMEOUT": "1"})
     slow = job.reasons(RANKS) <= {"setup_timeout", "missing_rank", "setup_failed", "self_test_failed"}
     report.check("one millisecond for the set-up", job.problems() + ([] if slow else [f"{job.reasons(RANKS)}"]))
+    job = Job(SUITE, "--ranks", RANKS, "--case", "shapes", settings=LONG, variables={"NCCL_COMM_ID": "127.0.0.1:12345"})
+    told = job.log.count("NCCL serves a communicator that its ranks cannot name alike")
+    report.check("communicators without a name are told of once a rank",
+                 job.problems() + ([] if told == RANKS and not job.statistics and not job.stderr else [f"{told} times: {job.output()}"]))
     job = Job(SUITE, "--ranks", RANKS, "--case", "average,premulsum", settings={**LONG, "OPS": "sum"})
     report.check("operations that a setting leaves to NCCL",
                  job.problems() + ([] if job.reasons(RANKS) == {"operation_setting", "datatype"} else [str(job.statistics)]))
