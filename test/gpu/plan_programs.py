@@ -21,8 +21,8 @@ CASES = ",".join(
     " averages_of_large_numbers premulsum premulsum_in_stream_order captured_operations arguments"
     " same_bits skewed_calls graph_mixed graphs_on_two_streams graph_outlives_communicator first_in_capture"
     " graph_two_streams stream_kinds two_streams destroyed_streams groups large_group many_in_a_group group_error"
-    " group_streams created_in_a_group created_by_threads created_of_several_ids communicators mixed_communicators"
-    " many_splits split split_no_colour one_rank shrink init_all"
+    " group_streams created_in_a_group created_by_threads created_at_the_second_try created_of_several_ids communicators"
+    " mixed_communicators many_splits split split_no_colour one_rank shrink init_all"
     " non_blocking finalize destroy_behind_replay abort_waiting".split()
 )
 RARE_CASES = "grow,shrink_waiting,revoke_waiting"

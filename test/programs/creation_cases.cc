@@ -72,6 +72,23 @@ void created_by_threads(Suite& suite) {
   check_all_and_end(suite, "created by threads", comms);
 }
 
+// NCCL refuses the configuration of every other rank, which then comes again, by the same id, while the others wait.
+void created_at_the_second_try(Suite& suite) {
+  for (int turn = 0; turn < 3; ++turn) {
+    const ncclUniqueId id = suite.member.board->share_unique_id(suite.rank());
+    ncclComm_t comm = nullptr;
+    ncclConfig_t wrong = NCCL_CONFIG_INITIALIZER;
+    wrong.minCTAs = -3;
+    if (suite.rank() % 2 == turn % 2) {
+      const ncclResult_t refused = ncclCommInitRankConfig(&comm, suite.ranks(), id, suite.rank(), &wrong);
+      suite.expect(refused == ncclInvalidArgument,
+                   "a wrong configuration returned " + std::to_string(refused));
+    }
+    REQUIRE(ncclCommInitRank(&comm, suite.ranks(), id, suite.rank()));
+    check_all_and_end(suite, "created at the second try", {comm});
+  }
+}
+
 // One communicator of several ids.
 void created_of_several_ids(Suite& suite) {
   auto* init = newer<InitScalable>("ncclCommInitRankScalable", 22300);
@@ -158,6 +175,7 @@ void init_all(Suite& suite) {
 std::vector<Case> creation_cases() {
   return {{"created_in_a_group", created_in_a_group},
           {"created_by_threads", created_by_threads},
+          {"created_at_the_second_try", created_at_the_second_try},
           {"created_of_several_ids", created_of_several_ids},
           {"grow", grow},
           {"init_all", init_all}};

@@ -60,6 +60,9 @@ def unmapped_pairs(report):
     job = Job(SUITE, "--ranks", RANKS, "--threads", *CASES, faults="fault peer-enable * code=704", settings=LONG)
     direct = [] if "go over" not in job.log and "mailboxes in GPU memory" in job.log else [job.log[:2000]]
     report.check("peer access is enabled already", job.problems() + direct)
+    job = Job(SUITE, "--ranks", RANKS, "--threads", *CASES, faults="fault ipc-open * code=205", settings=LONG)
+    direct = [] if "go over" not in job.log and "mailboxes in GPU memory" in job.log else [job.log[:2000]]
+    report.check("ranks of one process open no handles", job.problems() + direct)
     job = Job(SUITE, "--ranks", RANKS, *CASES, faults="peer 0->1 no")
     one_way = [] if "mailboxes in host memory" in job.log and "go over" not in job.log else [job.log[:2000]]
     report.check("peer access in one direction only", job.problems() + one_way)
