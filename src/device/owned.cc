@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "device/memory_limit.h"
 #include "device/numa.h"
 
 namespace nccl_slab::device {
@@ -41,6 +42,16 @@ SharedHostMemory::~SharedHostMemory() {
 
 namespace {
 
+// The ranks of a host reserve theirs at the same time, each without knowing of the others.
+constexpr std::uint64_t kReservers = 8;
+
+Status check_memory_left(std::size_t bytes) {
+  const std::uint64_t left = memory_left();
+  if (left / kReservers >= bytes) return Status::ok();
+  return Status::error("only " + std::to_string(left >> 20) +
+                       " MiB of host memory are left here for all ranks: out of memory");
+}
+
 // The pages are made by the reservation, so the wish comes first. It stays with the file, whoever maps it.
 void prefer_node_for(int descriptor, std::size_t bytes, int node) {
   if (node < 0 || ::ftruncate(descriptor, static_cast<off_t>(bytes)) != 0) return;
@@ -53,6 +64,7 @@ void prefer_node_for(int descriptor, std::size_t bytes, int node) {
 }  // namespace
 
 Status SharedHostMemory::create(std::size_t bytes, int numa_node, SharedHostMemory* memory) {
+  if (const Status status = check_memory_left(bytes); !status) return status;
   OwnedFd descriptor(::memfd_create("nccl-slab", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!descriptor) return Status::error(std::string("memfd_create: ") + std::strerror(errno));
   prefer_node_for(descriptor.get(), bytes, numa_node);

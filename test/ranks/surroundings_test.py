@@ -1,4 +1,5 @@
-"""What surrounds a job: a /dev/shm that is small, full, read-only or missing, another process that keeps a GPU busy.
+"""What surrounds a job: a /dev/shm that is small, full, read-only or missing, a container's limit of memory, another process that
+keeps a GPU busy.
 
 usage: surroundings_test.py SCENARIO
 """
@@ -8,7 +9,7 @@ import sys
 import threading
 import time
 
-from forwarding_test import LONG
+from forwarding_test import LONG, differing
 from job import SUITE, Job
 from tap import run
 
@@ -48,6 +49,30 @@ def shared_memory(report):
             report.check(f"/dev/shm {name}, mailboxes in {memory} memory", served(job, memory))
 
 
+def container(limit):
+    """Commands after which a process finds itself in a control group, of either version, of which that many MiB are left. Nobody
+    enforces it, so that what a job would take shows nothing but what it decides."""
+    return "; ".join(["mount -t tmpfs tmpfs /sys/fs/cgroup", "cd /sys/fs/cgroup", "mkdir memory",
+                      f"echo {limit << 20} | tee memory.max memory/memory.limit_in_bytes",
+                      "echo 0 | tee memory.current memory/memory.usage_in_bytes"])
+
+
+def memory_limit(report):
+    """Beyond it the system ends processes. Where the slabs would come near it, NCCL serves; in GPU memory they do not count."""
+    if subprocess.run([*IN_NAMESPACE, container(1)], stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode:
+        return report.skip("a container's limit of memory", "control groups cannot be mounted here")
+
+    def job(limit, transport):
+        return Job(*IN_NAMESPACE, f'({container(limit)}) > /dev/null\nexec "$@"', "sh", SUITE, "--ranks", RANKS, *CASES,
+                   settings={**LONG, "TRANSPORT": transport})
+
+    small = job(100, "host")
+    why = [] if "MiB of host memory are left here" in small.log else [small.log[:2000]]
+    report.check("a container that is too small for slabs in host memory", differing(small, RANKS, "setup_failed") + why)
+    report.check("the same, slabs in GPU memory", served(job(100, "peer"), "GPU"))
+    return report.check("a container that is large enough", served(job(1000, "host"), "host"))
+
+
 def busy(report):
     """Another process has GPU 1 for itself most of the time, as one without MPS in turn with ours: everything goes on, and nobody
     takes that for a fault, although waits are bounded."""
@@ -73,7 +98,7 @@ def busy(report):
                      served(job, "GPU") + ([] if len(turns) > 5 else [f"it had only {len(turns)} turns"]))
 
 
-SCENARIOS = {"shared memory": shared_memory, "busy": busy}
+SCENARIOS = {"shared memory": shared_memory, "memory limit": memory_limit, "busy": busy}
 
 if __name__ == "__main__":
     sys.exit(run(SCENARIOS))
