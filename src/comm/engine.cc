@@ -12,6 +12,7 @@
 #include "device/guards.h"
 #include "kernels/program_builder.h"
 #include "topology/island_tree.h"
+#include "topology/verdict.h"
 #include "tune/table_file.h"
 
 namespace nccl_slab::comm {
@@ -46,10 +47,8 @@ bool tree_of_kind(const Agreement& agreement, TreeKind kind, IslandNode* tree) {
 }
 
 bool on_one_gpu(const Agreement& agreement) {
-  const auto first = topology::text_of(agreement.facts[0].uuid);
-  return !first.empty() &&
-         std::all_of(agreement.facts.begin(), agreement.facts.end(),
-                     [&](const auto& facts) { return topology::text_of(facts.uuid) == first; });
+  return std::all_of(agreement.facts.begin(), agreement.facts.end(),
+                     [&](const auto& facts) { return topology::same_gpu(facts, agreement.facts[0]); });
 }
 
 // The same on all ranks, since they share the GPU.
