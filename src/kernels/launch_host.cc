@@ -71,10 +71,14 @@ cudaError_t add(const char* name) {
   return machine().add(key_address<kKernel>(), name, &body<kKernel>, sizeof(Arguments));
 }
 
-Status register_all() {
-  if (machine().add == nullptr || machine().yield == nullptr || machine().store == nullptr)
-    return Status::error("the CUDA runtime of this process is not the emulated one");
+bool bind_memory() {
+  if (machine().add == nullptr || machine().yield == nullptr || machine().store == nullptr) return false;
   host_memory = {machine().store, &store_word, machine().yield};
+  return true;
+}
+
+// Each time: one device may have them and another not.
+Status register_all() {
   if (add<Kernel::kTree>("nccl_slab_tree") != cudaSuccess ||
       add<Kernel::kFlatSmall>("nccl_slab_flat_small") != cudaSuccess ||
       add<Kernel::kFlatPush>("nccl_slab_flat_push") != cudaSuccess ||
@@ -86,8 +90,8 @@ Status register_all() {
 }  // namespace
 
 Status load_kernels() {
-  static const Status status = register_all();
-  return status;
+  static const bool bound = bind_memory();
+  return bound ? register_all() : Status::error("the CUDA runtime of this process is not the emulated one");
 }
 
 cudaError_t launch(Kernel kernel, const Arguments& arguments, int units, cudaStream_t stream) {

@@ -75,6 +75,11 @@ def no_way_left(report):
     job = Job(SUITE, "--ranks", RANKS, *SHAPES, faults="fault drop 1->0", settings=LONG, variables={"NCCL_SHM_DISABLE": "1"})
     known = [] if job.reasons(RANKS) == {"self_test_failed", "no_transport"} else [str(job.statistics)]
     report.check("a pair lies and host memory is forbidden", job.problems() + known)
+    faults, forbidden = "fault ipc-open 1->0 code=205", {"NCCL_SHM_DISABLE": "1"}
+    job = Job(SUITE, "--ranks", RANKS, *SHAPES, faults=faults, settings=LONG, variables=forbidden)
+    told = job.log.count("does not work between these GPUs: rank 1: cannot map the slab of rank 0")
+    known = [] if job.reasons(RANKS) == {"setup_failed", "no_transport"} and told == 1 else [str(job.statistics), job.log[:2000]]
+    report.check("one rank cannot map a peer's and host memory is forbidden", job.problems() + known)
 
 
 def out_of_memory(report):

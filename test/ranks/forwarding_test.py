@@ -53,6 +53,10 @@ def devices(report):
     report.check("two ranks on one device", differing(job, 2, "same_gpu"))
     job = Job(SUITE, "--ranks", 10, "--same-device", "--case", "shapes", settings=LONG, variables=QUIET)
     report.check("more ranks than the slab supports, without noise", differing(job, 10, "too_many_ranks"))
+    for ranks in ([], ["--threads"]):
+        job = Job(SUITE, "--ranks", RANKS, *ranks, *SHAPES, faults="fault no-kernel 1 code=209 from=64", settings=LONG)
+        named = [] if "no kernel in this build (rank 1)" in job.log else [job.log[:2000]]
+        report.check(f"one GPU is of an architecture without kernels {''.join(ranks)}", differing(job, RANKS, "no_kernel") + named)
     job = Job(SUITE, "--ranks", RANKS, *SHAPES, settings=LONG,
               variables={"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"})
     report.check("NCCL's settings leave no way", differing(job, RANKS, "no_transport"))
@@ -106,7 +110,8 @@ def untouched(report):
     for name, odd in (("a rank is switched off", {"NCCL_SLAB_ENABLE": "0"}), ("a rank has other settings", {"NCCL_SLAB_ALGO": "flat"})):
         job = LoneRanks(RANKS, settings=LONG, odd={1: odd}, variables=WATCHED)
         report.check(f"{name}: a look at the device at most", calls(job, lambda made: made <= look))
-    for name, how in (("NCCL_P2P_DISABLE", {"variables": {"NCCL_P2P_DISABLE": "1"}}), ("a setting", {"settings": {"TRANSPORT": "host"}})):
+    for name, how in (("NCCL_P2P_DISABLE", {"variables": {"NCCL_P2P_DISABLE": "1"}}),
+                      ("NCCL_P2P_LEVEL", {"variables": {"NCCL_P2P_LEVEL": "PIX"}}), ("a setting", {"settings": {"TRANSPORT": "host"}})):
         for ranks in ([], ["--threads"]):
             job = suite(*ranks, **how)
             report.check(f"no peer access by {name}: the slab serves without {''.join(ranks)}",

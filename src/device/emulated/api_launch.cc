@@ -75,6 +75,7 @@ EMULATED_EXPORT cudaError_t nccl_slab_emulated_register(const void* function, co
                                                         size_t argument_bytes) {
   return locked_call([&](Runtime& runtime, Lock&) {
     if (function == nullptr || name == nullptr || body == nullptr) return cudaErrorInvalidValue;
+    if (const cudaError_t error = runtime.refusal(FaultKind::kNoKernel, argument_bytes)) return error;
     runtime.kernels[function] = std::make_shared<Kernel>(Kernel{name, body, argument_bytes});
     return cudaSuccess;
   });

@@ -26,7 +26,8 @@ typedef struct {
 typedef void (*nccl_slab_emulated_kernel)(const nccl_slab_emulated_block* block, const void* argument);
 
 // Makes `function` launchable by cudaLaunchKernel with one by-value argument of argument_bytes, copied at the
-// launch. Registering the same function again replaces it. Thread-safe.
+// launch. Registering the same function again replaces it. Fails with the code of a fault no-kernel of the
+// current device. Thread-safe.
 cudaError_t nccl_slab_emulated_register(const void* function, const char* name,
                                         nccl_slab_emulated_kernel body, size_t argument_bytes);
 

@@ -232,6 +232,7 @@ class Reader {
         {"host-allocate", FaultKind::kHostAllocate},
         {"allocate", FaultKind::kAllocate},
         {"stream-create", FaultKind::kStreamCreate},
+        {"no-kernel", FaultKind::kNoKernel},
         {"freeze", FaultKind::kFreeze},
         {"hide", FaultKind::kHide},
     };
