@@ -139,7 +139,7 @@ class SetUp {
     RateFindings findings;
     Outcome mine;
     if (const Status met = find_slow_pairs(*engine_, agreement_, deadline_, &findings); !met)
-      mine = {Reason::setup_timeout, met.what()};
+      mine = unmet(met);
     if (findings.stuck) mine = {Reason::self_test_failed, "a test kernel does not end", {}, true};
     const Outcome all = share(mine);
     if (all.reason != Reason::none || findings.slow.empty()) return all;
@@ -172,6 +172,12 @@ class SetUp {
     if (tested) return {};
     if (findings.unable) return unable(tested, {});
     return {Reason::self_test_failed, tested.what(), findings.blamed, findings.stuck};
+  }
+
+  // A gathering without a rank: it has not come in time, or has ended.
+  Outcome unmet(const Status& met) const {
+    const bool late = std::chrono::steady_clock::now() >= deadline_;
+    return {late ? Reason::setup_timeout : Reason::setup_failed, met.what()};
   }
 
   // What this rank cannot do, whatever becomes of data on its way. The text is read by others, too.
@@ -224,7 +230,7 @@ class SetUp {
     if (const Status status = meeting_->all_gather(as_contribution(mine), deadline_, &contributions);
         !status) {
       tests_may_run_ = true;
-      return mine.reason != Reason::none ? mine : Outcome{Reason::setup_timeout, status.what()};
+      return mine.reason != Reason::none ? mine : unmet(status);
     }
     Outcome all;
     for (const Contribution& contribution : contributions) {

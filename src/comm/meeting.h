@@ -42,6 +42,9 @@ class Meeting {
   // (it can never split: one word moved once). Once a rank has said no, the others need not wait for the
   // deadline.
   virtual bool agree(bool yes, Deadline deadline) = 0;
+  // The decision has fallen and is no: a rank said so, or ended before it had said yes. What this rank still
+  // does for it is in vain.
+  virtual bool refused() const = 0;
 
   // After agree(): `gone(rank)` is called once, from a thread of the meeting, when a rank's process ended or
   // closed its meeting without a goodbye. Replaces the former callback; an empty one stops the calls, and

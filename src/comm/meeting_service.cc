@@ -93,6 +93,11 @@ bool MeetingService::agree(bool yes, Deadline deadline) {
   return false;
 }
 
+bool MeetingService::refused() const {
+  const Lock lock(mutex_);
+  return word_ ? word_.read() == Verdict::kForward : phase_ == Phase::kLeft;
+}
+
 void MeetingService::on_gone(std::function<void(int rank)> gone) {
   callback_.set(std::move(gone));
   wake(wakeup_);

@@ -43,6 +43,7 @@ class MeetingService : public std::enable_shared_from_this<MeetingService> {
   Status find_ranks(int rank, int nranks, Deadline deadline, Reason* reason);
   Status all_gather(Contribution mine, Deadline deadline, std::vector<Contribution>* all);
   bool agree(bool yes, Deadline deadline);
+  bool refused() const;
   void on_gone(std::function<void(int rank)> gone);
   void goodbye(std::uint64_t operations);
   std::int64_t departed_after(int rank) const;

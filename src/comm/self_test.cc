@@ -106,10 +106,12 @@ class Trial {
     return left > 1000000 ? static_cast<std::uint64_t>(left) : 1000000;
   }
 
-  // The kernels leave by themselves at the deadline; a moment more is theirs to do so.
+  // The kernels leave by themselves at the deadline; a moment more is theirs to do so. They need not wait for
+  // a rank that has ended.
   Status drain() {
     const auto patience = deadline_ + std::chrono::seconds(2);
     while (cudaStreamQuery(stream_.get()) == cudaErrorNotReady) {
+      if (engine_.meeting().refused()) engine_.abort();
       if (steady_clock::now() > patience) {
         engine_.abort();
         findings_.stuck = true;
@@ -123,7 +125,10 @@ class Trial {
       return status;
     if (engine_.async_error() == ncclSuccess) return Status::ok();
     const int peer = engine_.unanswered_peer();
-    if (peer < 0) return Status::error("a rank has left");
+    if (peer < 0) {
+      findings_.unable = true;
+      return Status::error("a rank has left");
+    }
     findings_.blamed.add(peer, rank_);
     return Status::error("rank " + std::to_string(rank_) + " waited in vain for rank " +
                          std::to_string(peer));

@@ -59,6 +59,10 @@ bool SocketMeeting::agree(bool yes, Deadline deadline) {
   return !state_->service->inherited() && state_->service->agree(yes, deadline);
 }
 
+bool SocketMeeting::refused() const {
+  return state_->service->inherited() || state_->service->refused();
+}
+
 void SocketMeeting::on_gone(std::function<void(int rank)> gone) {
   if (!state_->service->inherited()) state_->service->on_gone(std::move(gone));
 }

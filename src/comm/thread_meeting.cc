@@ -135,6 +135,11 @@ bool ThreadMeeting::agree(bool yes, Deadline deadline) {
   return hall_->verdict() == Verdict::kUse;
 }
 
+bool ThreadMeeting::refused() const {
+  const std::lock_guard<std::mutex> lock(hall_->mutex);
+  return hall_->verdict() == Verdict::kForward;
+}
+
 void ThreadMeeting::on_gone(std::function<void(int rank)> gone) {
   hall_->seats[rank_].callback.set(std::move(gone));
   hall_->deliver_notices(rank_);

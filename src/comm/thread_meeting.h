@@ -23,6 +23,7 @@ class ThreadMeeting final : public Meeting {
   int nranks() const override;
   Status all_gather(Contribution mine, Deadline deadline, std::vector<Contribution>* all) override;
   bool agree(bool yes, Deadline deadline) override;
+  bool refused() const override;
   void on_gone(std::function<void(int rank)> gone) override;
   void goodbye(std::uint64_t operations) override;
   std::int64_t departed_after(int rank) const override;

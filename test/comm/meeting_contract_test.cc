@@ -149,6 +149,19 @@ TEST_P(MeetingContract, ForwardsAtOnceWhenOneSaysNo) {
   expect_at_once();
 }
 
+TEST_P(MeetingContract, KnowsThatAllHaveSaidYes) {
+  for (int rank = 0; rank < n_; ++rank) EXPECT_FALSE(meetings_[rank]->refused());
+  all_agree(true);
+  for (int rank = 0; rank < n_; ++rank) EXPECT_FALSE(meetings_[rank]->refused());
+}
+
+TEST_P(MeetingOfSeveral, KnowsThatOneHasLeftBeforeItAsks) {
+  meetings_[0].reset();
+  for (int rank = 1; rank < n_; ++rank)
+    EXPECT_TRUE(eventually([&] { return meetings_[rank]->refused(); })) << rank;
+  expect_at_once();
+}
+
 TEST_P(MeetingOfSeveral, ForwardsWhenOneNeverVotes) {
   all([&](int rank) {
     if (rank == n_ - 1) return;

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "comm/creation.h"
 #include "device/cuda_status.h"
@@ -89,6 +92,42 @@ class SetUpFaults : public SmallSlab {
  private:
   const std::string log_ = testing::TempDir() + "set_up_faults." + std::to_string(::getpid());
 };
+
+// One rank of a set-up in a process of its own; returns its verdict. Its GPU may stand still.
+int lone_set_up(const MeetingName& name, int rank, const char* faults, std::atomic<int>& entered) {
+  ::setenv("NCCL_SLAB_MACHINE_FAULTS", faults, 1);
+  if (cudaSetDevice(rank) != cudaSuccess) return -1;
+  const auto creation = Creation::enter(at(name, rank));
+  ++entered;
+  if (!eventually([&] { return entered == kRanks; })) return -1;
+  const auto communicator = creation->begin(nullptr, rank, kRanks, rank);
+  communicator->wait_settled();
+  return static_cast<int>(communicator->verdict());
+}
+
+// The others' kernels wait for the dead rank's when it dies.
+TEST_F(SetUpFaults, ARankDiesInTheSelfTest) {
+  SKIP_PROCESSES_UNDER_TSAN();
+  ::setenv("NCCL_SLAB_SETUP_TIMEOUT", "60000", 1);
+  ::setenv("NCCL_SLAB_TRANSPORT", "peer",
+           1);  // whose rates are not measured: the self-test has the first kernels
+  const MeetingName name = fresh_name(kRanks);
+  auto& entered = *shared<std::atomic<int>>();
+  std::vector<RankProcess> ranks;
+  for (int rank = 0; rank < kRanks; ++rank)
+    ranks.emplace_back(
+        [&, rank] { return lone_set_up(name, rank, rank == 1 ? "fault freeze 1" : "", entered); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  ranks[1].kill();
+  const auto start = std::chrono::steady_clock::now();
+  for (const int rank : {0, 2}) EXPECT_EQ(ranks[rank].wait(), static_cast<int>(Reason::setup_failed));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, kAtOnce);
+  const std::string log = take_log();
+  EXPECT_NE(log.find("a rank has left"), std::string::npos) << log;
+  EXPECT_EQ(log.find("does not work"), std::string::npos) << log;
+  ::unsetenv("NCCL_SLAB_SETUP_TIMEOUT");
+  ::unsetenv("NCCL_SLAB_TRANSPORT");
+}
 
 // What the program finds with cudaGetLastError is its own.
 TEST(CudaStatus, TakesBackTheErrorOfItsCallAndNoOther) {
