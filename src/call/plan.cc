@@ -179,6 +179,10 @@ int most_units(const PlanFacts& facts, Kernel kernel) {
   return std::min(kSmallBlocksOfAllRanks / facts.ranks, kernels::kMaxSmallBlocks);
 }
 
+int batch_channels(const PlanFacts& facts, std::size_t calls, std::uint64_t packs) {
+  return static_cast<int>(std::min<std::size_t>(calls, most_push_channels(facts, packs)));
+}
+
 int Plan::algorithm() const {
   if (kernel == Kernel::kFlatPush) return 4;
   return kernel == Kernel::kFlatSmall ? 0 : 1 + static_cast<int>(tree);

@@ -22,6 +22,9 @@ struct Plan {
 // resident at once.
 int most_units(const comm::PlanFacts& facts, kernels::Kernel kernel);
 
+// The channels of a batch of so many calls, with so many packs of a shard in all.
+int batch_channels(const comm::PlanFacts& facts, std::size_t calls, std::uint64_t packs);
+
 // `algorithm` is NCCL_SLAB_ALGO. One that does not fit the ranks or the size counts as auto.
 Plan make_plan(const comm::PlanFacts& facts, std::uint64_t shard_bytes, kernels::Scaling scaling,
                const std::string& algorithm);

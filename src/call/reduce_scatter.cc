@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/settings.h"
+#include "call/batch.h"
 #include "call/choice.h"
 #include "call/operation.h"
 #include "call/staging.h"
@@ -19,6 +20,11 @@ ncclResult_t as_result(const Status& status) {
   if (status) return ncclSuccess;
   NCCL_SLAB_WARN("%s", status.what().c_str());
   return ncclUnhandledCudaError;
+}
+
+void count(comm::Communicator& communicator, const Plan& plan, std::uint64_t shard_bytes) {
+  communicator.statistics().slab.add(shard_bytes);
+  communicator.statistics().by_algorithm[plan.algorithm()].add(shard_bytes);
 }
 
 }  // namespace
@@ -37,10 +43,7 @@ ncclResult_t launch_unverified(comm::Communicator& communicator, const Request& 
   apply(plan, &operation);
   const Status status =
       issue_staged(*engine, operation, communicator.rank(), communicator.nranks(), request.stream);
-  if (status) {
-    communicator.statistics().slab.add(operation.shard_bytes);
-    communicator.statistics().by_algorithm[plan.algorithm()].add(operation.shard_bytes);
-  }
+  if (status) count(communicator, plan, operation.shard_bytes);
   return as_result(status);
 }
 
@@ -63,6 +66,52 @@ std::vector<const Queued*> take_ranks(std::vector<const Queued*>* left) {
   return ranks;
 }
 
+ncclResult_t launch_together(comm::Communicator& communicator, comm::Engine& engine,
+                             const std::vector<comm::Operation>& operations,
+                             const std::vector<const Queued*>& calls) {
+  std::vector<cudaStream_t> streams;
+  streams.reserve(calls.size());
+  for (const Queued* queued : calls) streams.push_back(queued->request.stream);
+  const Status status = issue_batch(engine, operations, streams, communicator.rank(), communicator.nranks());
+  if (status)
+    for (const comm::Operation& operation : operations)
+      count(communicator, {.kernel = kernels::Kernel::kFlatPush}, operation.shard_bytes);
+  return as_result(status);
+}
+
+// Removes `taken`, which are in the order of `left`.
+void remove(const std::vector<const Queued*>& taken, std::vector<const Queued*>* left) {
+  auto next = taken.begin();
+  std::erase_if(*left, [&](const Queued* queued) {
+    const bool found = next != taken.end() && queued == *next;
+    if (found) ++next;
+    return found;
+  });
+}
+
+// The first call of those left, or a batch that begins with it.
+ncclResult_t launch_some(std::vector<const Queued*>* left) {
+  const Queued& first = *left->front();
+  comm::Communicator& communicator = *first.communicator;
+  const std::shared_ptr<comm::Engine> engine = communicator.engine();
+  if (engine == nullptr) {  // ended by another thread since the verdict
+    left->erase(left->begin());
+    return ncclInvalidUsage;
+  }
+  BatchCut cut(engine->plan_facts(), engine->forced_plan() != nullptr, settings().algo);
+  std::vector<const Queued*> calls;
+  for (const Queued* queued : *left) {
+    if (queued->communicator != first.communicator) continue;
+    if (!cut.take(describe(queued->request, communicator.nranks()))) break;
+    calls.push_back(queued);
+  }
+  const bool together = calls.size() >= kFewestBatched;
+  if (!together) calls = {&first};
+  remove(calls, left);
+  return together ? launch_together(communicator, *engine, cut.operations(), calls)
+                  : launch_unverified(communicator, first.request);
+}
+
 bool wants_verification(const Queued& queued) {
   return queued.request.real != nullptr && queued.communicator->verifies_calls();
 }
@@ -72,10 +121,7 @@ bool wants_verification(const Queued& queued) {
 ncclResult_t launch_next(std::vector<const Queued*>* left) {
   const Queued& next = *left->front();
   const bool left_to_nccl = next.communicator->verdict() == Reason::verification_failed;
-  if (!left_to_nccl && !wants_verification(next)) {
-    left->erase(left->begin());
-    return launch_unverified(*next.communicator, next.request);
-  }
+  if (!left_to_nccl && !wants_verification(next)) return launch_some(left);
   const std::vector<const Queued*> ranks = take_ranks(left);
   if (left_to_nccl) return launch_by_nccl(ranks);
   for (const Queued* rank : ranks) rank->communicator->count_verified_call();
@@ -102,7 +148,8 @@ ncclResult_t launch_group(const std::vector<Queued>& requests) {
   const auto note = [&first](ncclResult_t result) {
     if (first == ncclSuccess) first = result;
   };
-  if (std::none_of(requests.begin(), requests.end(), &wants_verification)) {
+  if (requests.size() < kFewestBatched &&
+      std::none_of(requests.begin(), requests.end(), &wants_verification)) {
     for (const Queued& queued : requests) note(launch_unverified(*queued.communicator, queued.request));
     return first;
   }

@@ -172,23 +172,42 @@ Status Engine::launch(const kernels::Arguments& arguments, const Operation& oper
   return Status::ok();
 }
 
-Status Engine::issue(const Operation& operation, cudaStream_t stream, std::uint64_t timeout_ns) {
-  const device::DeviceGuard guard(device_);
-  const std::lock_guard lock(mutex_);
-  return issue_in_order(arguments_of(operation, timeout_ns), operation, stream);
-}
-
-Status Engine::issue_in_order(const kernels::Arguments& arguments, const Operation& operation,
-                              cudaStream_t stream) {
+template <typename Launch>
+Status Engine::issue_in_order(cudaStream_t stream, Launch launch) {
   device::CaptureState capture;
   if (const Status status = order_.before(stream, &capture); !status) return status;
   if (capture.capturing && capture.id != kept_capture_) {
     if (const Status status = keep_alive_in(capture.graph); !status) return status;
     kept_capture_ = capture.id;
   }
-  if (const Status status = launch(arguments, operation, stream); !status) return status;
+  if (const Status status = launch(); !status) return status;
   if (!capture.capturing) operations_.fetch_add(1, std::memory_order_relaxed);
   return order_.after(stream, capture);
+}
+
+Status Engine::issue(const Operation& operation, cudaStream_t stream, std::uint64_t timeout_ns) {
+  const device::DeviceGuard guard(device_);
+  const std::lock_guard lock(mutex_);
+  return issue_in_order(stream,
+                        [&] { return launch(arguments_of(operation, timeout_ns), operation, stream); });
+}
+
+Status Engine::issue_batch(const Operation& operation, const kernels::Batch& batch, cudaStream_t stream,
+                           const std::vector<cudaStream_t>& others) {
+  const device::DeviceGuard guard(device_);
+  const std::lock_guard lock(mutex_);
+  if (const Status status = order_.gather(stream, others); !status) return status;
+  return issue_in_order(stream, [&] {
+    kernels::BatchArguments arguments{arguments_of(operation, 0), batch};
+    arguments.arguments.roles = 1;
+    return device::cuda_status(kernels::launch_batch(arguments, stream), "launching reduce-scatters");
+  });
+}
+
+Status Engine::spread(cudaStream_t stream, const std::vector<cudaStream_t>& others) {
+  const device::DeviceGuard guard(device_);
+  const std::lock_guard lock(mutex_);
+  return order_.spread(stream, others);
 }
 
 // The graph and all that is instantiated from it count as users of the slab until they are destroyed.

@@ -15,6 +15,7 @@
 #include "comm/slab.h"
 #include "comm/stream_order.h"
 #include "device/pool.h"
+#include "kernels/batch.h"
 #include "kernels/launch.h"
 #include "tune/selection.h"
 
@@ -76,6 +77,13 @@ class Engine {
   // NCCL_SLAB_TIMEOUT.
   Status issue(const Operation& operation, cudaStream_t stream, std::uint64_t timeout_ns = 0);
 
+  // Several calls of the type and scaling of `operation`, whose units are the channels, as one launch on `stream`, behind
+  // all earlier ones and behind what the other streams hold.
+  Status issue_batch(const Operation& operation, const kernels::Batch& batch, cudaStream_t stream,
+                     const std::vector<cudaStream_t>& others);
+  // What the others get from now on comes behind what `stream` holds.
+  Status spread(cudaStream_t stream, const std::vector<cudaStream_t>& others);
+
   // Makes all our kernels that still wait leave, now and from now on. From any thread, any number of times.
   void abort();
   // The same as a program's own decision: the peers learn of it when this rank has left.
@@ -104,7 +112,9 @@ class Engine {
   Status make_programs(const Agreement& agreement, cudaStream_t stream);
   kernels::Arguments arguments_of(const Operation& operation, std::uint64_t timeout_ns) const;
   static Status launch(const kernels::Arguments& arguments, const Operation& operation, cudaStream_t stream);
-  Status issue_in_order(const kernels::Arguments& arguments, const Operation& operation, cudaStream_t stream);
+  // `launch` puts kernels on the stream. The caller holds the lock.
+  template <typename Launch>
+  Status issue_in_order(cudaStream_t stream, Launch launch);
   Status keep_alive_in(cudaGraph_t graph);
 
   std::shared_ptr<Meeting> meeting_;

@@ -13,6 +13,28 @@ constexpr std::size_t kCapturesAtOnce = 16;  // of one communicator
 
 }  // namespace
 
+Status StreamOrder::open() {
+  const Status status = device::create_event(&last_);
+  return status ? device::create_event(&beside_) : status;
+}
+
+Status StreamOrder::follow(cudaStream_t later, cudaStream_t earlier) {
+  const Status status = cuda_status(cudaEventRecord(beside_.get(), earlier), "cudaEventRecord");
+  return status ? cuda_status(cudaStreamWaitEvent(later, beside_.get(), 0), "cudaStreamWaitEvent") : status;
+}
+
+Status StreamOrder::gather(cudaStream_t into, const std::vector<cudaStream_t>& others) {
+  for (cudaStream_t other : others)
+    if (const Status status = follow(into, other); !status) return status;
+  return Status::ok();
+}
+
+Status StreamOrder::spread(cudaStream_t from, const std::vector<cudaStream_t>& others) {
+  for (cudaStream_t other : others)
+    if (const Status status = follow(other, from); !status) return status;
+  return Status::ok();
+}
+
 bool StreamOrder::idle() const {
   return !used_ || cudaEventQuery(last_.get()) == cudaSuccess;
 }

@@ -22,13 +22,18 @@ namespace nccl_slab::comm {
 
 class StreamOrder {
  public:
-  // Creates the event on the current device.
-  Status open() { return device::create_event(&last_); }
+  // Creates the events on the current device.
+  Status open();
 
   // Around one operation. *capture says whether it is captured. An error means: the operation must not be
   // issued.
   Status before(cudaStream_t stream, device::CaptureState* capture);
   Status after(cudaStream_t stream, const device::CaptureState& capture);
+
+  // What `into` gets from now on waits for what the others hold; what the others get from now on waits for what
+  // `from` holds. The streams are all in one capture, or in none.
+  Status gather(cudaStream_t into, const std::vector<cudaStream_t>& others);
+  Status spread(cudaStream_t from, const std::vector<cudaStream_t>& others);
 
   // True when all eager operations have finished.
   bool idle() const;
@@ -41,13 +46,15 @@ class StreamOrder {
     cudaGraphNode_t record;     // the record behind it
   };
 
+  Status follow(cudaStream_t later, cudaStream_t earlier);
   Status before_eager(cudaStream_t stream);
   Status before_captured(cudaStream_t stream, const device::CaptureState& capture);
   Status after_captured(cudaStream_t stream, unsigned long long id);
   Captured* find(unsigned long long id);
 
   device::Event last_;
-  bool used_ = false;  // the event was recorded outside of captures
+  device::Event beside_;  // for a moment, of gather() and spread()
+  bool used_ = false;     // the event was recorded outside of captures
   // Once graphs hold operations, any of them may be replayed between two eager calls: then every call waits.
   bool captured_ever_ = false;
   unsigned long long stream_id_ = 0;  // of the last eager operation, if used_

@@ -16,41 +16,84 @@
 // Epochs are kept once per channel and role, each written by one thread: the blocks of a call advance the
 // copies of the channels that the call does not use too, so that all copies agree between calls.
 //
-// A shard that is longer than a mailbox goes in parts, a launch and an epoch each.
+// A shard that is longer than a mailbox goes in parts, a launch and an epoch each. Several short calls of a group go as
+// one call whose pieces they are (batch.h).
 //
 // Bytes per rank: (ranks-1) shards.
 #pragma once
 
 #include "kernels/arguments.h"
+#include "kernels/batch.h"
 #include "kernels/safeguards.h"
 
 namespace nccl_slab::kernels {
 
-template <typename Block, typename Element, bool kScaled>
+// What is sent, announced, awaited and summed at a time.
+struct PushPiece {
+  std::uint64_t place, bytes;  // in a mailbox
+  const char* send;            // in the send buffer, of the first shard
+  std::uint64_t stride;        // from shard to shard
+  char* receive;
+};
+
+// Pieces of one shard.
+class ShardPieces {
+ public:
+  NCCL_SLAB_DEVICE explicit ShardPieces(const Arguments& a) : a_(a) {}
+
+  NCCL_SLAB_DEVICE std::uint32_t steps(int channel) const {
+    return static_cast<std::uint32_t>(channel_steps(a_, channel));
+  }
+
+  NCCL_SLAB_DEVICE PushPiece piece(int channel, std::uint32_t step) const {
+    const std::uint64_t length = static_cast<std::uint64_t>(a_.chunk_packs) * kPackBytes;
+    const std::uint64_t begin = (channel + static_cast<std::uint64_t>(step) * a_.channels) * length;
+    const std::uint64_t left = a_.shard_bytes - begin;
+    return {begin, left < length ? left : length, a_.send + begin, a_.stride_bytes, a_.receive + begin};
+  }
+
+ private:
+  const Arguments& a_;
+};
+
+// Every call of a batch is a piece.
+class BatchPieces {
+ public:
+  NCCL_SLAB_DEVICE BatchPieces(const Arguments& a, const Batch& batch)
+      : channels_(a.channels), batch_(batch) {}
+
+  NCCL_SLAB_DEVICE std::uint32_t steps(int channel) const {
+    const auto calls = static_cast<int>(batch_.calls);
+    return calls > channel ? static_cast<std::uint32_t>((calls - channel - 1) / channels_ + 1) : 0;
+  }
+
+  NCCL_SLAB_DEVICE PushPiece piece(int channel, std::uint32_t step) const {
+    const BatchedCall& call = batch_.call[channel + step * channels_];
+    return {static_cast<std::uint64_t>(call.first_pack) * kPackBytes, call.shard_bytes, call.send,
+            call.shard_bytes, call.receive};
+  }
+
+ private:
+  const int channels_;
+  const Batch& batch_;
+};
+
+template <typename Block, typename Element, bool kScaled, typename Pieces = ShardPieces>
 class FlatPush {
  public:
+  NCCL_SLAB_DEVICE FlatPush(Block& block, const Arguments& a, int channel, Pieces pieces)
+      : block_(block), a_(a), channel_(channel), peers_(a.layout.ranks - 1), pieces_(pieces) {}
   NCCL_SLAB_DEVICE FlatPush(Block& block, const Arguments& a, int channel)
-      : block_(block), a_(a), channel_(channel), peers_(a.layout.ranks - 1) {}
+      : FlatPush(block, a, channel, Pieces(a)) {}
 
   // With one role this block sends and then receives; with two it has one of them.
   NCCL_SLAB_DEVICE void run(int role) {
-    const std::uint32_t steps = static_cast<std::uint32_t>(channel_steps(a_, channel_));
+    const std::uint32_t steps = pieces_.steps(channel_);
     if (a_.roles == 1 || role == 0) send_all(steps);
     if (a_.roles == 1 || role == 1) receive_all(steps);
   }
 
  private:
-  struct Piece {
-    std::uint64_t begin, bytes;  // of the shard
-  };
-
-  NCCL_SLAB_DEVICE Piece piece_of(std::uint32_t step) const {
-    const std::uint64_t length = static_cast<std::uint64_t>(a_.chunk_packs) * kPackBytes;
-    const std::uint64_t begin = (channel_ + static_cast<std::uint64_t>(step) * a_.channels) * length;
-    const std::uint64_t left = a_.shard_bytes - begin;
-    return {begin, left < length ? left : length};
-  }
-
   NCCL_SLAB_DEVICE int peer_of(int index) const {
     const int peer = a_.rank + 1 + index;
     return peer < a_.layout.ranks ? peer : peer - a_.layout.ranks;
@@ -74,7 +117,7 @@ class FlatPush {
   // are announced together.
   NCCL_SLAB_DEVICE void send(std::uint64_t epoch, std::uint32_t step) {
     constexpr std::uint64_t kBytesAtOnce = 65536;
-    const Piece piece = piece_of(step);
+    const PushPiece piece = pieces_.piece(channel_, step);
     const int at_once = piece.bytes * peers_ <= kBytesAtOnce ? peers_ : 1;
     for (int first = 0; first < peers_; first += at_once) {
       block_.copy_many(
@@ -82,8 +125,8 @@ class FlatPush {
           [&](int k) {
             const int owner = peer_of(first + k);
             return typename Block::Copy{
-                a_.outbound[owner] + a_.layout.push_offset(parity_of(epoch), owner, a_.rank) + piece.begin,
-                a_.send + owner * a_.stride_bytes + piece.begin};
+                a_.outbound[owner] + a_.layout.push_offset(parity_of(epoch), owner, a_.rank) + piece.place,
+                piece.send + owner * piece.stride};
           },
           piece.bytes);
       if (kScaled && step == 0 && a_.scaling == Scaling::kPerRank) store_factors(epoch, first, at_once);
@@ -114,20 +157,18 @@ class FlatPush {
       *value = flag_value(epoch, step + 1);
     };
     if (!block_.wait_all_since(peers_, &seen_, flags)) return false;
-    const Piece piece = piece_of(step);
+    const PushPiece piece = pieces_.piece(channel_, step);
     const auto summand_of = [&](int source) { return summand(epoch, source, piece); };
-    block_.template reduce<Element, kScaled>(a_.receive + piece.begin, false, peers_ + 1, summand_of,
-                                             piece.bytes);
+    block_.template reduce<Element, kScaled>(piece.receive, false, peers_ + 1, summand_of, piece.bytes);
     return true;
   }
 
   NCCL_SLAB_DEVICE typename Block::Summand summand(std::uint64_t epoch, int source,
-                                                   const Piece& piece) const {
+                                                   const PushPiece& piece) const {
     if (source == a_.rank)
-      return {a_.send + source * a_.stride_bytes + piece.begin, false,
-              kScaled ? own_factor<Element>(a_) : 1.0};
+      return {piece.send + source * piece.stride, false, kScaled ? own_factor<Element>(a_) : 1.0};
     const char* from =
-        a_.inbound[source] + a_.layout.push_offset(parity_of(epoch), a_.rank, source) + piece.begin;
+        a_.inbound[source] + a_.layout.push_offset(parity_of(epoch), a_.rank, source) + piece.place;
     return {from, true, kScaled ? factor_of(epoch, source) : 1.0};
   }
 
@@ -145,6 +186,7 @@ class FlatPush {
   Block& block_;
   const Arguments& a_;
   const int channel_, peers_;
+  const Pieces pieces_;
   std::uint64_t seen_ = 0;  // of the flag that this thread waits for
 };
 

@@ -25,6 +25,15 @@ void run_flat_push(const Arguments& a, unsigned block) {
 }
 
 template <typename Element, bool kScaled>
+void run_flat_push_batch(const BatchArguments& b, unsigned block) {
+  const Arguments& a = b.arguments;
+  HostBlock host(a);
+  FlatPush<HostBlock, Element, kScaled, BatchPieces>(host, a, static_cast<int>(block),
+                                                     BatchPieces(a, b.batch))
+      .run(0);
+}
+
+template <typename Element, bool kScaled>
 void run_flat_small(const Arguments& a, unsigned block, unsigned blocks) {
   HostBlock host(a);
   dispatch_ranks(a.layout.ranks, [&](auto ranks) {
@@ -49,6 +58,12 @@ void run_host_block(Kernel kernel, const Arguments& a, unsigned block, unsigned 
       run_flat_push<Element, scaled.value>(a, block);
     else
       run_flat_small<Element, scaled.value>(a, block, blocks);
+  });
+}
+
+void run_host_batch_block(const BatchArguments& b, unsigned block) {
+  dispatch(b.arguments.type, b.arguments.scaling, [&](auto element, auto scaled) {
+    run_flat_push_batch<decltype(element), scaled.value>(b, block);
   });
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "kernels/arguments.h"
+#include "kernels/batch.h"
 
 namespace nccl_slab::kernels {
 
@@ -18,5 +19,7 @@ Status load_kernels();
 // Issues a kernel on `stream` of the current device; legal under capture. `units`: channels of kTree and
 // kFlatPush, blocks of kFlatSmall and kTransfer.
 cudaError_t launch(Kernel kernel, const Arguments& arguments, int units, cudaStream_t stream);
+// flat_push on several calls at once, with arguments.channels channels.
+cudaError_t launch_batch(const BatchArguments& arguments, cudaStream_t stream);
 
 }  // namespace nccl_slab::kernels

@@ -29,6 +29,14 @@ __global__ void __launch_bounds__(kChannelThreads, 1) flat_push_kernel(const __g
   FlatPush<CudaBlock, Element, kScaled>(block, a, blockIdx.x).run(role);
 }
 
+template <typename Element, bool kScaled>
+__global__ void __launch_bounds__(kChannelThreads, 1)
+    flat_push_batch_kernel(const __grid_constant__ BatchArguments b) {
+  CudaBlock block(b.arguments, 0, 0, blockDim.x);
+  const BatchPieces pieces(b.arguments, b.batch);
+  FlatPush<CudaBlock, Element, kScaled, BatchPieces>(block, b.arguments, blockIdx.x, pieces).run(0);
+}
+
 template <typename Element, bool kScaled, int kRanks>
 __global__ void __launch_bounds__(kSmallThreads, 1) flat_small_kernel(const __grid_constant__ Arguments a) {
   CudaBlock block(a, 0, 0, blockDim.x);
@@ -41,6 +49,7 @@ __global__ void __launch_bounds__(kChannelThreads, 1) transfer_kernel(const __gr
 }
 
 using Entry = void (*)(Arguments);
+using BatchEntry = void (*)(BatchArguments);
 
 Entry tree_entry(const Arguments& a) {
   Entry entry = nullptr;
@@ -53,6 +62,14 @@ Entry push_entry(const Arguments& a) {
   Entry entry = nullptr;
   dispatch(a.type, a.scaling,
            [&](auto element, auto scaled) { entry = &flat_push_kernel<decltype(element), scaled.value>; });
+  return entry;
+}
+
+BatchEntry batch_entry(const Arguments& a) {
+  BatchEntry entry = nullptr;
+  dispatch(a.type, a.scaling, [&](auto element, auto scaled) {
+    entry = &flat_push_batch_kernel<decltype(element), scaled.value>;
+  });
   return entry;
 }
 
@@ -91,7 +108,8 @@ int small_threads(const Arguments& a, int blocks) {
   return share >= kSmallThreads ? kSmallThreads : static_cast<int>((share + 31) / 32 * 32);
 }
 
-Status load(Entry entry) {
+template <typename AnyEntry>
+Status load(AnyEntry entry) {
   cudaFuncAttributes attributes{};
   return device::cuda_status(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(entry)),
                              "loading a kernel");
@@ -107,6 +125,7 @@ Status load_kernels() {
       a.scaling = scaling;
       if (const Status status = load(tree_entry(a)); !status) return status;
       if (const Status status = load(push_entry(a)); !status) return status;
+      if (const Status status = load(batch_entry(a)); !status) return status;
       for (a.layout.ranks = 2; a.layout.ranks <= kMaxRanks; ++a.layout.ranks)
         if (const Status status = load(small_entry(a)); !status) return status;
     }
@@ -123,6 +142,13 @@ cudaError_t launch(Kernel kernel, const Arguments& arguments, int units, cudaStr
   void* pointers[] = {&copy};
   return cudaLaunchKernel(reinterpret_cast<const void*>(entry), dim3(units), dim3(threads), pointers, 0,
                           stream);
+}
+
+cudaError_t launch_batch(const BatchArguments& arguments, cudaStream_t stream) {
+  BatchArguments copy = arguments;
+  void* pointers[] = {&copy};
+  return cudaLaunchKernel(reinterpret_cast<const void*>(batch_entry(arguments.arguments)),
+                          dim3(arguments.arguments.channels), dim3(kChannelThreads), pointers, 0, stream);
 }
 
 }  // namespace nccl_slab::kernels

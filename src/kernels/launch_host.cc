@@ -66,6 +66,12 @@ const void* key_address_of(Kernel kernel) {
   return nullptr;
 }
 
+void batch_key() {}
+
+void batch_body(const nccl_slab_emulated_block* block, const void* argument) {
+  run_host_batch_block(*static_cast<const BatchArguments*>(argument), block->block);
+}
+
 template <Kernel kKernel>
 cudaError_t add(const char* name) {
   return machine().add(key_address<kKernel>(), name, &body<kKernel>, sizeof(Arguments));
@@ -82,7 +88,9 @@ Status register_all() {
   if (add<Kernel::kTree>("nccl_slab_tree") != cudaSuccess ||
       add<Kernel::kFlatSmall>("nccl_slab_flat_small") != cudaSuccess ||
       add<Kernel::kFlatPush>("nccl_slab_flat_push") != cudaSuccess ||
-      add<Kernel::kTransfer>("nccl_slab_transfer") != cudaSuccess)
+      add<Kernel::kTransfer>("nccl_slab_transfer") != cudaSuccess ||
+      machine().add(reinterpret_cast<const void*>(&batch_key), "nccl_slab_flat_push_batch", &batch_body,
+                    sizeof(BatchArguments)) != cudaSuccess)
     return Status::error("registering the kernels failed");
   return Status::ok();
 }
@@ -100,6 +108,13 @@ cudaError_t launch(Kernel kernel, const Arguments& arguments, int units, cudaStr
   Arguments copy = arguments;
   void* pointers[] = {&copy};
   return cudaLaunchKernel(function, dim3(blocks), dim3(1), pointers, 0, stream);
+}
+
+cudaError_t launch_batch(const BatchArguments& arguments, cudaStream_t stream) {
+  BatchArguments copy = arguments;
+  void* pointers[] = {&copy};
+  return cudaLaunchKernel(reinterpret_cast<const void*>(&batch_key), dim3(arguments.arguments.channels),
+                          dim3(1), pointers, 0, stream);
 }
 
 }  // namespace nccl_slab::kernels

@@ -27,6 +27,8 @@ CASES = ",".join(
 )
 RARE_CASES = "grow,shrink_waiting,revoke_waiting"
 
+BATCHED = "many_in_a_group,many_kinds_in_a_group,group_behind_other_work,many_kinds_in_a_graph,overlapping_in_a_group"
+
 
 def own_programs(places: Places, environment: Environment, ranks: tuple[int, ...]) -> list[Step]:
     """Ranks all on one GPU, or one on each, and then once as threads of one process."""
@@ -58,7 +60,8 @@ def _program(
 
 
 def unusual_launches(places: Places, environment: Environment) -> list[Step]:
-    """Kernels that would be loaded when first launched, while another one waits; and launches that end with their kernel."""
+    """Kernels that would be loaded when first launched, while another one waits; launches that end with their kernel; and
+    one launch for many calls."""
     program = places.built("rank_suite")
     missing = places.missing_for_nccl(program, "rank_suite")
     options = ["--same-device"] if environment.devices == 1 else []
@@ -66,6 +69,7 @@ def unusual_launches(places: Places, environment: Environment) -> list[Step]:
     found = []
     for name, cases, variable in (
         ("loaded lazily", "first_use_while_waiting", {"CUDA_MODULE_LOADING": "LAZY"}),
+        ("launched together", BATCHED, {}),
         ("launched blocking", "shapes,in_place,average,same_bits", {"CUDA_LAUNCH_BLOCKING": "1"}),
     ):
         command = [str(program), "--ranks", "2", "--limit", "50", *options, "--case", cases]

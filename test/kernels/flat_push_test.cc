@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "kernels/expect_right.h"
 #include "kernels/rank_threads.h"
 #include "kernels/trees.h"
@@ -77,6 +79,32 @@ TEST_P(FlatPushRanks, AlternatesWithTheOtherKernels) {
     if (k % 3 == 0) call.tree = &flat;
     if (k % 3 == 1) call.push_roles = 2;
     calls.push_back(call);
+  }
+  expect_right(threads.run(calls));
+}
+
+// Calls of many lengths and places as pieces of one, by fewer channels than calls and by as many; single calls before,
+// between and behind find the same epochs.
+TEST_P(FlatPushRanks, SeveralCallsGoAsOne) {
+  RankThreads threads(GetParam(), 1 << 20);
+  std::vector<Call> calls;
+  for (unsigned turn = 0; turn < (kThreadSanitizer ? 2u : 6u); ++turn) {
+    const int batched = turn == 0 ? kMostBatched : 2 + 3 * static_cast<int>(turn);
+    const int channels = std::min(batched, 1 + 5 * static_cast<int>(turn % 3));
+    for (int k = 0; k < batched; ++k) {
+      calls.push_back({.type = turn % 2 == 0 ? DataType::kBf16 : DataType::kFp32,
+                       .count = 1 + (turn * 37 + static_cast<unsigned>(k) * 53) % 200,
+                       .channels = channels,
+                       .misalign = k % 3 == 1 ? 1 : 0,
+                       .in_place = k % 4 == 2,
+                       .scaling = turn % 3 == 1 ? Scaling::kUniform : Scaling::kNone,
+                       .factors = {1.0 / GetParam()},
+                       .seed = turn * 1000 + static_cast<unsigned>(k),
+                       .max_skew_us = 200,
+                       .push_roles = 1,
+                       .batched = k == 0 ? batched : 1});
+    }
+    calls.push_back({.count = 300, .channels = 2, .seed = turn, .max_skew_us = 200, .push_roles = 2});
   }
   expect_right(threads.run(calls));
 }

@@ -92,53 +92,72 @@ Kernel RankThreads::kernel_of(const Call& call) {
   return call.push_roles == 0 ? Kernel::kFlatSmall : Kernel::kFlatPush;
 }
 
-void RankThreads::run_blocks(const Call& call, const Arguments& a) {
-  const int blocks = static_cast<int>(host_blocks(kernel_of(call), a, call.channels));
+void RankThreads::run_blocks(int blocks, const std::function<void(int)>& run_block) const {
   const int slots = slots_ == 0 || slots_ > blocks ? blocks : slots_;
   std::atomic<int> next{0};
   std::vector<std::thread> threads;
-  for (int slot = 0; slot < slots; ++slot) {
+  for (int slot = 0; slot < slots; ++slot)
     threads.emplace_back([&] {
-      for (int block; (block = next.fetch_add(1)) < blocks;)
-        run_host_block(kernel_of(call), a, block, blocks);
+      for (int block; (block = next.fetch_add(1)) < blocks;) run_block(block);
     });
-  }
   for (std::thread& thread : threads) thread.join();
 }
 
-void RankThreads::run_rank(int r, const std::vector<Call>& calls) {
+Arguments RankThreads::arguments_of(int r, const Call& call, std::size_t index) {
   Rank& rank = *ranks_[r];
-  for (std::size_t index = 0; index < calls.size(); ++index) {
+  const std::size_t shift = call.misalign * element_bytes(call.type);
+  Buffers& buffers = rank.buffers[index];
+  Arguments a{};
+  a.program = call.tree ? &rank.programs.at(call.tree) : nullptr;
+  a.rank = r;
+  a.state = &rank.state;
+  a.control = &rank.control;
+  std::copy(std::begin(rank.inbound), std::end(rank.inbound), a.inbound);
+  std::copy(std::begin(rank.outbound), std::end(rank.outbound), a.outbound);
+  a.layout = layout_;
+  a.shard_bytes = a.stride_bytes = call.count * element_bytes(call.type);
+  a.send = buffers.send.data() + kGuard + shift;
+  a.receive =
+      call.in_place ? const_cast<char*>(a.send) + r * a.shard_bytes : buffers.receive.data() + kGuard + shift;
+  a.chunk_packs = call.chunk_packs;
+  if (call.tree && (a.chunk_packs == 0 || a.chunk_packs > a.program->longest_chunk))
+    a.chunk_packs = a.program->longest_chunk;
+  a.channels = call.channels;
+  if (call.push_roles != 0 && a.chunk_packs == 0) a.chunk_packs = layout_.push_packs;
+  a.roles = call.tree ? 1 + a.program->levels : call.push_roles;
+  a.scaling = call.scaling;
+  a.type = call.type;
+  a.factor = factor_of(call, r);
+  a.small_period = small_period_;
+  return a;
+}
+
+void RankThreads::run_batch(int r, const std::vector<Call>& calls, std::size_t first) {
+  BatchArguments batch{arguments_of(r, calls[first], first), {}};
+  batch.arguments.roles = 1;
+  for (int k = 0; k < calls[first].batched; ++k) {
+    const Arguments a = arguments_of(r, calls[first + k], first + k);
+    batch.batch.call[batch.batch.calls++] = {a.send, a.receive, static_cast<std::uint32_t>(a.shard_bytes),
+                                             batch.batch.packs};
+    batch.batch.packs += static_cast<std::uint32_t>(shard_packs(a));
+  }
+  run_blocks(batch.arguments.channels, [&](int block) { run_host_batch_block(batch, block); });
+}
+
+void RankThreads::run_rank(int r, const std::vector<Call>& calls) {
+  for (std::size_t index = 0; index < calls.size(); index += calls[index].batched) {
     const Call& call = calls[index];
-    const std::size_t shift = call.misalign * element_bytes(call.type);
-    Buffers& buffers = rank.buffers[index];
-    Arguments a{};
-    a.program = call.tree ? &rank.programs.at(call.tree) : nullptr;
-    a.rank = r;
-    a.state = &rank.state;
-    a.control = &rank.control;
-    std::copy(std::begin(rank.inbound), std::end(rank.inbound), a.inbound);
-    std::copy(std::begin(rank.outbound), std::end(rank.outbound), a.outbound);
-    a.layout = layout_;
-    a.shard_bytes = a.stride_bytes = call.count * element_bytes(call.type);
-    a.send = buffers.send.data() + kGuard + shift;
-    a.receive = call.in_place ? const_cast<char*>(a.send) + r * a.shard_bytes
-                              : buffers.receive.data() + kGuard + shift;
-    a.chunk_packs = call.chunk_packs;
-    if (call.tree && (a.chunk_packs == 0 || a.chunk_packs > a.program->longest_chunk))
-      a.chunk_packs = a.program->longest_chunk;
-    a.channels = call.channels;
-    if (call.push_roles != 0 && a.chunk_packs == 0) a.chunk_packs = layout_.push_packs;
-    a.roles = call.tree ? 1 + a.program->levels : call.push_roles;
-    a.scaling = call.scaling;
-    a.type = call.type;
-    a.factor = factor_of(call, r);
-    a.small_period = small_period_;
     if (call.max_skew_us > 0) {
       std::minstd_rand random(call.seed * 131 + r);
       std::this_thread::sleep_for(std::chrono::microseconds(random() % call.max_skew_us));
     }
-    run_blocks(call, a);
+    if (call.batched > 1) {
+      run_batch(r, calls, index);
+      continue;
+    }
+    const Arguments a = arguments_of(r, call, index);
+    const int blocks = static_cast<int>(host_blocks(kernel_of(call), a, call.channels));
+    run_blocks(blocks, [&](int block) { run_host_block(kernel_of(call), a, block, blocks); });
   }
 }
 

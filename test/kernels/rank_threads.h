@@ -3,6 +3,7 @@
 // ThreadSanitizer sees here is the protocol itself.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -35,6 +36,7 @@ class RankThreads {
     unsigned seed = 1;
     int max_skew_us = 0;  // ranks start this much apart at most
     int push_roles = 0;   // 1 or 2: flat_push
+    int batched = 1;      // more: this and the calls after it go as one batch, by this one's channels
   };
 
   struct Result {
@@ -58,7 +60,9 @@ class RankThreads {
   struct Rank;
   static Kernel kernel_of(const Call& call);
   void run_rank(int rank, const std::vector<Call>& calls);
-  void run_blocks(const Call& call, const Arguments& arguments);
+  Arguments arguments_of(int rank, const Call& call, std::size_t index);
+  void run_blocks(int blocks, const std::function<void(int)>& run_block) const;
+  void run_batch(int rank, const std::vector<Call>& calls, std::size_t first);
   Result check(const Call& call, std::size_t index);
 
   const Layout layout_;

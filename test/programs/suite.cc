@@ -15,7 +15,7 @@ void Suite::skew(int call, unsigned limit_us) const {
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (auto part : {shape_cases, memory_cases, operation_cases, repetition_cases, graph_cases, stream_cases,
-                    group_cases, creation_cases, communicator_cases, lifetime_cases})
+                    group_cases, batch_cases, creation_cases, communicator_cases, lifetime_cases})
     for (const Case& one : part()) cases.push_back(one);
   return cases;
 }

@@ -51,6 +51,7 @@ std::vector<Case> repetition_cases();
 std::vector<Case> graph_cases();
 std::vector<Case> stream_cases();
 std::vector<Case> group_cases();
+std::vector<Case> batch_cases();
 std::vector<Case> creation_cases();
 std::vector<Case> communicator_cases();
 std::vector<Case> lifetime_cases();

@@ -11,7 +11,7 @@ from tap import run
 
 SOME = ("shapes,empty,in_place,average,premulsum,skewed_calls,graph_mixed,graphs_on_two_streams,two_streams,groups,many_in_a_group,"
         "communicators,mixed_communicators,split,finalize")
-SERVED = f"{SOME},other_overlaps"  # which NCCL need not get right
+SERVED = f"{SOME},other_overlaps,overlapping_in_a_group"  # which NCCL need not get right
 NESTED = "(0,1|2,3)|(4,5|6,7)"
 # Per scenario: ranks, further arguments, algorithms that must have served, and how the job runs.
 SCENARIOS = {
