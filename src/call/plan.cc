@@ -19,7 +19,7 @@ constexpr std::uint64_t kFlatBeforeIslands = 8192;
 constexpr std::uint64_t kPushPacksPerChannel = 256;
 // Loads in flight keep a PCIe link busy: each rank needs the fewer blocks the more sources it reads at once, and
 // ranks that share a link need fewer each.
-constexpr int kPushChannelsOverLink = 8, kPushChannelsOfTwoRanks = 16;
+constexpr int kPushChannelsOverLink = 8;
 constexpr int kManyRanks = 6;
 constexpr std::uint64_t kPartsOfSeveral = 2;
 constexpr std::uint64_t kPolledInHostMemory = 4096;  // bytes of a shard, with one source
@@ -90,7 +90,7 @@ int most_push_channels(const PlanFacts& facts, std::uint64_t packs) {
   const int most = most_units(facts, Kernel::kFlatPush);
   if (!crosses_links(facts)) return most;
   if (shares_link(facts)) return std::min(most, channels_on_shared_link(facts.ranks, packs));
-  return facts.host_memory && facts.ranks == 2 ? kPushChannelsOfTwoRanks : kPushChannelsOverLink;
+  return kPushChannelsOverLink;
 }
 
 int push_channels(const PlanFacts& facts, std::uint64_t packs) {

@@ -64,6 +64,12 @@ int push_roles(const kernels::Arguments& a) {
   return kernels::channel_steps(a, 0) > 1 ? 2 : 1;
 }
 
+// Of a block's 512 threads, half; fewer where one peer's mailbox in host memory is all that a rank with a link of its own
+// sends to: reads, which stores crowd out, then have more in flight.
+int push_senders(const PlanFacts& facts) {
+  return facts.host_memory && !facts.one_gpu && facts.ranks == 2 ? 64 : 256;
+}
+
 }  // namespace
 
 Status Engine::build(std::shared_ptr<Meeting> meeting, const Agreement& agreement, int device,
@@ -106,6 +112,7 @@ Status Engine::build_on(cudaStream_t stream, const Status& so_far, const Agreeme
   common_.state = static_cast<kernels::State*>(state_.get());
   common_.control = static_cast<kernels::Control*>(control_.get());
   common_.small_period = kSmallPeriod;
+  common_.push_senders = push_senders(plan_facts_);
   return Status::ok();
 }
 

@@ -57,6 +57,8 @@ struct Arguments {
   std::uint32_t chunk_packs;   // <= program->longest_chunk
   std::int32_t channels;       // channels in use, 1..kMaxChannels, of flat_push 1..kMaxPushChannels
   std::int32_t roles;          // of a channel: 1 + program->levels; flat_push: 1 or 2
+  std::int32_t
+      push_senders;  // flat_push with two roles: threads of a block that send, whole warps; the others receive
 
   Scaling scaling;
   DataType type;

@@ -56,7 +56,7 @@ class CudaBlock {
   __device__ __forceinline__ void copy_many(int copies, CopyOf copy_of, std::uint64_t bytes) {
     const auto packs = static_cast<std::uint32_t>(bytes / kPackBytes);
     bool aligned = bytes % kPackBytes == 0 && packs < static_cast<std::uint32_t>(kUnroll * threads_);
-    for (int k = 0; k < copies; ++k) aligned &= width_of(copy_of(k).from) == kPackBytes;
+    for (int k = 0; k < copies; ++k) aligned &= CudaBlock::aligned(copy_of(k).from);
     if (!aligned) {
       for (int k = 0; k < copies; ++k) copy_out(copy_of(k).to, copy_of(k).from, bytes);
       return;
@@ -156,7 +156,7 @@ class CudaBlock {
     return width == kPackBytes ? *reinterpret_cast<const Pack*>(from) : load_narrow(from, width);
   }
   __device__ __forceinline__ void store_own(char* to, const Pack& pack, std::uint32_t bytes) {
-    if (bytes == kPackBytes && width_of(to) == kPackBytes)
+    if (bytes == kPackBytes && CudaBlock::aligned(to))
       *reinterpret_cast<Pack*>(to) = pack;
     else
       store_part(to, pack, bytes);
@@ -303,11 +303,11 @@ class CudaBlock {
   __device__ __forceinline__ void reduce_count(char* to, bool mailbox, SummandOf summand_of,
                                                std::uint64_t bytes) {
     Source<Element> sources[kCount];
-    bool aligned = width_of(to) == kPackBytes;
+    bool aligned = CudaBlock::aligned(to);
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {
       sources[k] = Source<Element>(summand_of(k));
-      aligned &= width_of(sources[k].data) == kPackBytes;
+      aligned &= CudaBlock::aligned(sources[k].data);
     }
     const auto whole = static_cast<std::uint32_t>(bytes / kPackBytes);
     std::uint32_t i = thread_;

@@ -24,8 +24,9 @@ __global__ void __launch_bounds__(kChannelThreads, 1) tree_kernel(const __grid_c
 
 template <typename Element, bool kScaled>
 __global__ void __launch_bounds__(kChannelThreads, 1) flat_push_kernel(const __grid_constant__ Arguments a) {
-  const int threads = blockDim.x / a.roles, role = threadIdx.x / threads;
-  CudaBlock block(a, role, role * threads, threads);
+  const int threads = static_cast<int>(blockDim.x), senders = a.roles == 1 ? threads : a.push_senders;
+  const int role = static_cast<int>(threadIdx.x) < senders ? 0 : 1;
+  CudaBlock block(a, role, role * senders, role == 0 ? senders : threads - senders);
   FlatPush<CudaBlock, Element, kScaled>(block, a, blockIdx.x).run(role);
 }
 
