@@ -1,8 +1,9 @@
 #include "comm/self_test.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <cstring>
+#include <cstdint>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -143,7 +144,7 @@ class Trial {
     if (first == count) return Status::ok();
     for (std::uint64_t e = first; round.direct() && e < count; ++e)
       if (const float expected = numbers_.expected(round.data, e);
-          std::memcmp(&got[e], &expected, sizeof(float)) != 0)
+          std::bit_cast<std::uint32_t>(got[e]) != std::bit_cast<std::uint32_t>(expected))
         blame(round.data, e, got[e], expected);
     return Status::error("rank " + std::to_string(rank_) + " sees a wrong result at element " +
                          std::to_string(first) + names());

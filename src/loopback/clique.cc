@@ -43,6 +43,10 @@ uint64_t hash_of(const void* bytes, size_t count, uint64_t seed) {
   return hash;
 }
 
+Fifo fifo_at(std::byte* place, size_t capacity) {
+  return Fifo(reinterpret_cast<FifoState*>(place), place + sizeof(FifoState), capacity);
+}
+
 }  // namespace
 
 Clique::Header& Clique::header() const {
@@ -55,10 +59,6 @@ Clique::Cell& Clique::cell(int rank) const {
 
 std::byte* Clique::rings() const {
   return file_.data() + kHeaderBytes + static_cast<size_t>(ranks_) * sizeof(Cell);
-}
-
-Fifo Clique::fifo_at(std::byte* place, size_t capacity) const {
-  return Fifo(reinterpret_cast<FifoState*>(place), place + sizeof(FifoState), capacity);
 }
 
 Fifo Clique::ring(int from) const {

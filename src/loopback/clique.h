@@ -47,7 +47,6 @@ class Clique {
   Header& header() const;
   Cell& cell(int rank) const;
   std::byte* rings() const;
-  Fifo fifo_at(std::byte* place, size_t capacity) const;
   Fifo ring(int from) const;
   Fifo pair(int from, int to) const;
   ncclResult_t check_in();

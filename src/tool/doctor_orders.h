@@ -16,7 +16,7 @@ class Orders {
   Status obey(const Question& question, Answer* answer);
 
  private:
-  Status versions(Answer* answer);
+  static Status versions(Answer* answer);
   Status open(const Question& question, Answer* answer);
   Status map(const Question& question, Answer* answer);
   Status write(const Question& question);

@@ -8,8 +8,6 @@
 namespace nccl_slab::tool {
 namespace {
 
-using tune::Algorithm;
-
 template <typename... Values>
 std::string format(const char* how, Values... values) {
   char text[160];

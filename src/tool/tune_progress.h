@@ -24,7 +24,7 @@ class TuneProgress {
   const std::string& served() const { return served_; }
 
  private:
-  std::string take_choice(const std::string& words, double now_s);
+  std::string take_choice(const std::string& text, double now_s);
   double seconds_to_come(double now_s);
 
   int to_come_;

@@ -51,10 +51,11 @@ void take_gpus(const std::vector<FoundGpu>& found, Machine* machine) {
 // What stands between <system and </system>, or to the end where it was cut off.
 std::string_view system_part(std::string_view text) {
   const std::size_t begin = text.find("<system");
-  if (begin == text.npos) return {};
+  if (begin == std::string_view::npos) return {};
   const std::string_view end_tag = "</system>";
   const std::size_t end = text.find(end_tag, begin);
-  return text.substr(begin, end == text.npos ? text.npos : end + end_tag.size() - begin);
+  return text.substr(begin,
+                     end == std::string_view::npos ? std::string_view::npos : end + end_tag.size() - begin);
 }
 
 Status load(std::string_view text, pugi::xml_document* document) {
@@ -70,8 +71,8 @@ Status load(std::string_view text, pugi::xml_document* document) {
 }  // namespace
 
 bool looks_like_nccl_xml(std::string_view text) {
-  return text.find("<system") != text.npos || text.find("<?xml") != text.npos ||
-         text.find("<graphs") != text.npos;
+  return text.find("<system") != std::string_view::npos || text.find("<?xml") != std::string_view::npos ||
+         text.find("<graphs") != std::string_view::npos;
 }
 
 Status parse_nccl_xml(std::string_view text, Machine* machine) {

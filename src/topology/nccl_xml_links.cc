@@ -36,6 +36,7 @@ Links links_of(const pugi::xml_node& gpu, const std::vector<Gpu>& gpus) {
 
 void take_nccl_xml_links(const std::vector<FoundGpu>& found, Machine* machine) {
   std::vector<Links> links;
+  links.reserve(found.size());
   for (const FoundGpu& gpu : found) links.push_back(links_of(gpu.element, machine->gpus));
   for (int a = 0; a < machine->gpu_count(); ++a) {
     const Links& from = links[static_cast<std::size_t>(a)];

@@ -45,7 +45,7 @@ Chain chain_of(std::string_view resolved) {
     const std::size_t slash = std::min(resolved.find('/'), resolved.size());
     const std::string_view part = resolved.substr(0, slash);
     resolved.remove_prefix(std::min(slash + 1, resolved.size()));
-    if (part.starts_with("pci") && part.find(':') != part.npos)
+    if (part.starts_with("pci") && part.find(':') != std::string_view::npos)
       chain = {std::string(part), {}};
     else if (const auto address = parse_pci_address(part); address && !chain.host_bridge.empty())
       chain.addresses.push_back(*address);

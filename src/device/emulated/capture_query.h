@@ -18,10 +18,10 @@ struct CaptureInfo {
   const void** edges;
   std::size_t* count;
 };
-cudaError_t capture_info(cudaStream_t stream, const CaptureInfo& out);
+cudaError_t capture_info(cudaStream_t handle, const CaptureInfo& out);
 
 // Sets or extends the nodes that the stream's next captured operation follows.
-cudaError_t update_front(cudaStream_t stream, const cudaGraphNode_t* nodes, std::size_t count,
+cudaError_t update_front(cudaStream_t handle, const cudaGraphNode_t* nodes, std::size_t count,
                          unsigned flags);
 
 }  // namespace nccl_slab::emulated

@@ -52,7 +52,7 @@ class Engine {
 
  private:
   void ready(const TaskRef& task, std::vector<TaskRef>* ended);
-  void end(TaskRef task);
+  void end(TaskRef first);
 
   std::condition_variable ended_;
   std::vector<std::unique_ptr<BlockSlots>> slots_;  // by device

@@ -99,7 +99,7 @@ class Reader {
       throw Complaint{"unknown setting '" + statement.values.begin()->first + "'"};
   }
 
-  void finish() {
+  void finish() const {
     if (machine_.devices.empty()) throw Complaint{"the machine has no gpu"};
   }
 

@@ -73,7 +73,7 @@ class Runtime {
   int visible_ordinal(int ordinal) const;
 
  private:
-  Runtime(Machine machine, SharedState state, std::vector<int> visible);
+  Runtime(Machine description, SharedState shared, std::vector<int> seen);
   static Runtime* make(cudaError_t* error);
   std::shared_ptr<Stream> thread_stream();
 
