@@ -2,7 +2,7 @@
 
 A check is a function without arguments that returns True (clean), False (it has printed what is wrong) or None (its tool
 is not on this machine). clang-tidy is slow, so a unit that was clean is not read again until it, a header of the project
-that it includes, its compiler command or .clang-tidy changes. Its static analyzer, half of the time, runs with --full alone.
+that it includes, its command or its .clang-tidy changes. Its static analyzer, half of the time, runs with --full alone.
 """
 import argparse
 import concurrent.futures
@@ -75,12 +75,18 @@ def headers_by_source():
     return result
 
 
+def checks_for(unit):
+    """The .clang-tidy of the root and those of the folders on the way to the unit."""
+    folders = [folder for folder in unit.parents if folder.is_relative_to(ROOT)]
+    return [folder / ".clang-tidy" for folder in folders if (folder / ".clang-tidy").exists()]
+
+
 def fingerprint(commands, unit, read_files):
     """Names the result of a unit by all that it depends on; None when that is not known yet."""
     if not read_files:
         return None
     digest = hashlib.sha256("\0".join(commands).encode())
-    for path in sorted({unit, ROOT / ".clang-tidy", *read_files}):
+    for path in sorted({unit, *checks_for(unit), *read_files}):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -144,7 +144,7 @@ int top_level(const std::vector<const Node*>& path, int rank, const Segment& ato
 
 struct LaneKey {
   int from, to, lane;
-  auto operator<=>(const LaneKey&) const = default;
+  auto operator<=>(const LaneKey&) const = default;  // NOLINT(modernize-use-nullptr): clang's own 0
 };
 
 struct LaneInfo {

@@ -15,7 +15,7 @@ struct PciAddress {
   std::uint32_t domain = 0;
   std::uint8_t bus = 0, device = 0, function = 0;
 
-  auto operator<=>(const PciAddress&) const = default;  // NOLINT(modernize-use-nullptr)
+  auto operator<=>(const PciAddress&) const = default;  // NOLINT(modernize-use-nullptr): clang's own 0
 };
 
 // [domain:]bus:device[.function] in hexadecimal of either case; nothing else may surround it.

@@ -2,7 +2,8 @@
 // means the thread's own.
 #include "device/emulated/api.h"
 
-extern "C" cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device);  // not in headers before 12.8
+// NOLINTNEXTLINE(readability-redundant-declaration): headers before 12.8 do not have it
+extern "C" cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device);
 
 namespace {
 

@@ -62,6 +62,7 @@ EXPORT cudaError_t cudaGetDriverEntryPointByVersion_ptsz(const char*, void** fun
 
 // What object files with device code call while they are loaded. Their kernels stay unknown, so launching one
 // is answered with an error.
+// NOLINTBEGIN(bugprone-reserved-identifier): nvcc's names
 EXPORT void** __cudaRegisterFatBinary(void*) {
   static void* handle = nullptr;
   return &handle;
@@ -74,3 +75,4 @@ EXPORT void __cudaRegisterManagedVar() {}
 EXPORT char __cudaInitModule(void**) {
   return 1;
 }
+// NOLINTEND(bugprone-reserved-identifier)
