@@ -61,9 +61,9 @@ void run_host_block(Kernel kernel, const Arguments& a, unsigned block, unsigned 
   });
 }
 
-void run_host_batch_block(const BatchArguments& b, unsigned block) {
-  dispatch(b.arguments.type, b.arguments.scaling, [&](auto element, auto scaled) {
-    run_flat_push_batch<decltype(element), scaled.value>(b, block);
+void run_host_batch_block(const BatchArguments& batch, unsigned block) {
+  dispatch(batch.arguments.type, batch.arguments.scaling, [&](auto element, auto scaled) {
+    run_flat_push_batch<decltype(element), scaled.value>(batch, block);
   });
 }
 

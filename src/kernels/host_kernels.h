@@ -10,7 +10,7 @@ namespace nccl_slab::kernels {
 void run_host_block(Kernel kernel, const Arguments& arguments, unsigned block, unsigned blocks);
 
 // The same of a batch, whose blocks are its channels.
-void run_host_batch_block(const BatchArguments& arguments, unsigned block);
+void run_host_batch_block(const BatchArguments& batch, unsigned block);
 
 // Blocks of the grid: a channel of kTree and kFlatPush has one block per role.
 unsigned host_blocks(Kernel kernel, const Arguments& arguments, int units);
