@@ -9,6 +9,7 @@
 #include "base/settings.h"
 #include "comm/agreement.h"
 #include "comm/engine.h"
+#include "comm/exit_gate.h"
 #include "comm/pair_check.h"
 #include "comm/pair_history.h"
 #include "comm/pair_rates.h"
@@ -285,7 +286,9 @@ class SetUp {
 
 void set_up(const std::shared_ptr<Communicator>& communicator,
             const std::shared_ptr<SocketMeeting>& meeting) {
+  const ExitPass pass;
   try {
+    if (!pass) throw std::runtime_error("the process exits");
     SetUp(communicator, meeting).run();
   } catch (const std::exception& error) {
     NCCL_SLAB_WARN("setting up a communicator failed: %s", error.what());

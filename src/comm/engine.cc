@@ -7,6 +7,8 @@
 
 #include "base/log.h"
 #include "base/settings.h"
+#include "comm/exit_gate.h"
+#include "comm/quarantine.h"
 #include "comm/quiet_thread.h"
 #include "comm/seed.h"
 #include "device/guards.h"
@@ -113,6 +115,7 @@ Status Engine::build_on(cudaStream_t stream, const Status& so_far, const Agreeme
   common_.control = static_cast<kernels::Control*>(control_.get());
   common_.small_period = kSmallPeriod;
   common_.push_senders = push_senders(plan_facts_);
+  close_gate_at_exit();
   return Status::ok();
 }
 
@@ -254,9 +257,12 @@ void Engine::peer_gone(const std::shared_ptr<Engine>& engine, int rank) {
   if (engine->left_.load()) return;
   NCCL_SLAB_INFO("rank %d of a communicator has gone; reduce-scatters that still need it end with an error",
                  rank);
-  start_thread([engine] {
+  start_thread([engine = std::shared_ptr<Engine>(engine)]() mutable {
     std::this_thread::sleep_for(kGoneGrace);
+    const ExitPass pass;
+    if (!pass) return keep_for_ever(std::move(engine));
     engine->abort();
+    engine.reset();  // inside the gate, if it is the last
   });
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "comm/engine.h"
+#include "comm/exit_gate.h"
 #include "comm/quiet_thread.h"
 #include "device/guards.h"
 
@@ -28,6 +29,8 @@ bool is_empty() {
 }
 
 void release() {
+  const ExitPass pass;
+  if (!pass) return;
   const device::RelaxedCapture relaxed;
   std::vector<std::shared_ptr<Engine>> engines;
   {
