@@ -23,7 +23,8 @@ class [[nodiscard]] Status {
   explicit operator bool() const { return is_ok(); }
   // The sentence of an error; "OK" otherwise.
   const std::string& what() const {
-    static const auto* ok = new std::string("OK");  // never destroyed: threads of ours may outlive static objects
+    static const auto* ok =
+        new std::string("OK");  // never destroyed: threads of ours may outlive static objects
     return what_ ? *what_ : *ok;
   }
 
