@@ -13,10 +13,6 @@ namespace {
 // sum in the same order with one rounding, so that a batch changes no bit.
 constexpr std::uint64_t kLongestBatched = 8192;
 
-std::uint64_t packs_of(const comm::Operation& operation) {
-  return (operation.shard_bytes + kernels::kPackBytes - 1) / kernels::kPackBytes;
-}
-
 bool is_short(const comm::Operation& operation) {
   return operation.shard_bytes <= kLongestBatched && operation.scaling != kernels::Scaling::kPerRank;
 }
@@ -31,7 +27,7 @@ kernels::Batch batch_of(const std::vector<comm::Operation>& operations) {
     batch.call[batch.calls++] = {static_cast<const char*>(operation.send),
                                  static_cast<char*>(operation.receive),
                                  static_cast<std::uint32_t>(operation.shard_bytes), batch.packs};
-    batch.packs += static_cast<std::uint32_t>(packs_of(operation));
+    batch.packs += static_cast<std::uint32_t>(packs_of(operation.shard_bytes));
   }
   return batch;
 }
@@ -50,7 +46,7 @@ BatchCut::BatchCut(const comm::PlanFacts& facts, bool forced, const std::string&
     : most_packs_(!forced && (algorithm == "auto" || algorithm == "flat_push") ? facts.push_packs : 0) {}
 
 bool BatchCut::take(const comm::Operation& operation) {
-  const std::uint64_t packs = packs_ + packs_of(operation);
+  const std::uint64_t packs = packs_ + packs_of(operation.shard_bytes);
   const bool fits = packs <= most_packs_ && operations_.size() < kernels::kMostBatched;
   if (!fits || !is_short(operation)) return false;
   if (!operations_.empty() && !alike(operation, operations_.front())) return false;

@@ -38,10 +38,6 @@ bool exists(const PlanFacts& facts, TreeKind kind) {
   return facts.longest_chunk[static_cast<int>(kind)] != 0;
 }
 
-std::uint64_t packs_of(std::uint64_t bytes) {
-  return (bytes + kernels::kPackBytes - 1) / kernels::kPackBytes;
-}
-
 bool small_fits(const PlanFacts& facts, std::uint64_t packs, kernels::Scaling scaling) {
   return packs <= facts.small_packs && scaling != kernels::Scaling::kPerRank;
 }
@@ -172,6 +168,10 @@ bool forced_tree(const PlanFacts& facts, const std::string& algorithm, TreeKind*
 }
 
 }  // namespace
+
+std::uint64_t packs_of(std::uint64_t bytes) {
+  return (bytes + kernels::kPackBytes - 1) / kernels::kPackBytes;
+}
 
 int most_units(const PlanFacts& facts, Kernel kernel) {
   if (kernel == Kernel::kTree) return std::min(facts.most_channels, kernels::kMaxChannels);

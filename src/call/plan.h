@@ -22,6 +22,9 @@ struct Plan {
 // resident at once.
 int most_units(const comm::PlanFacts& facts, kernels::Kernel kernel);
 
+// Packs that hold so many bytes.
+std::uint64_t packs_of(std::uint64_t bytes);
+
 // The channels of a batch of so many calls, with so many packs of a shard in all.
 int batch_channels(const comm::PlanFacts& facts, std::size_t calls, std::uint64_t packs);
 

@@ -105,11 +105,12 @@ ncclResult_t launch_some(std::vector<const Queued*>* left) {
     if (!cut.take(describe(queued->request, communicator.nranks()))) break;
     calls.push_back(queued);
   }
-  const bool together = calls.size() >= kFewestBatched;
-  if (!together) calls = {&first};
+  if (calls.size() < kFewestBatched) {
+    left->erase(left->begin());
+    return launch_unverified(communicator, first.request);
+  }
   remove(calls, left);
-  return together ? launch_together(communicator, *engine, cut.operations(), calls)
-                  : launch_unverified(communicator, first.request);
+  return launch_together(communicator, *engine, cut.operations(), calls);
 }
 
 bool wants_verification(const Queued& queued) {
