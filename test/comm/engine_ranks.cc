@@ -26,6 +26,20 @@ void run_rank(EngineRank& me, const std::function<void(EngineRank&)>& body) {
   (void)me.meet();
 }
 
+// What the service of a communicator's creation does, without a real creator.
+std::shared_ptr<Meeting> meet_as_process(const MeetingName& name, int rank, int ranks,
+                                         device_test::Shared& shared) {
+  std::unique_ptr<SocketMeeting> meeting;
+  Reason reason = Reason::none;
+  const Status entered = SocketMeeting::enter(at(name, rank), &meeting);
+  EXPECT_TRUE(entered) << entered.what();
+  EXPECT_TRUE(shared.meet(ranks));
+  if (!meeting) return nullptr;
+  const Status found = meeting->find_ranks(rank, ranks, in(kLong), &reason);
+  EXPECT_TRUE(found) << found.what();
+  return meeting;
+}
+
 }  // namespace
 
 bool EngineRank::meet() const {
@@ -44,6 +58,18 @@ void on_engines(const device_test::MachineChoice& machine, int ranks,
       all[rank].meeting = std::move(meetings[rank]);
     }
     on_threads(ranks, [&](int rank) { run_rank(all[rank], body); });
+  });
+}
+
+void on_engine_processes(const device_test::MachineChoice& machine, int ranks,
+                         const std::function<void(EngineRank&)>& body) {
+  const MeetingName name = fresh_name(ranks);
+  device_test::on_ranks(machine, ranks, [&](int rank, device_test::Shared& shared) {
+    EngineRank me;
+    me.rank = rank;
+    me.ranks = ranks;
+    me.meeting = meet_as_process(name, rank, ranks, shared);
+    if (me.meeting) run_rank(me, body);
   });
 }
 

@@ -1,5 +1,5 @@
 // Engines for tests: ranks as threads of one process, each with a device of the emulated machine, that meet
-// in a ThreadMeeting. The machine belongs to a process and is chosen before its first CUDA call, so bodies
+// in a ThreadMeeting, or as processes, for faults that a process alone does not have. The machine belongs to a process and is chosen before its first CUDA call, so bodies
 // run in children (test/device/processes.h), and so do expectations.
 #pragma once
 
@@ -39,6 +39,9 @@ struct EngineRank {
 // kernels have left and everybody has done with it.
 void on_engines(const device_test::MachineChoice& machine, int ranks,
                 const std::function<void(EngineRank&)>& body);
+// The same with a process for each rank, which meet over sockets and open each other's memory.
+void on_engine_processes(const device_test::MachineChoice& machine, int ranks,
+                         const std::function<void(EngineRank&)>& body);
 
 // The send and receive buffers of one operation, fp32, in memory of the current device. Element e of rank r
 // is r + 1 times 1 + (seed + e) % 50, so that sums are exact; the result is poisoned.

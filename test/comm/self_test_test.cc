@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "comm/pair_check.h"
 #include "device/emulated/emulated.h"
 #include "engine_ranks.h"
@@ -64,13 +66,65 @@ TEST_F(SelfTest, SumsAloneDoNotSeeALowBit) {
 
 // Without the self-test a program computes with damaged data, or with what was there before.
 TEST_F(SelfTest, WithoutItTheDamageIsThere) {
-  for (const char* fault : {"fault corrupt 1->0 from=64", "fault drop 1->0"})
+  for (const char* fault : {"fault corrupt 1->0 from=64", "fault corrupt 1->0 from=1KiB", "fault drop 1->0"})
     on_engines({"8-4+4", fault, {}, {}}, 2, [fault](EngineRank& me) {
       EngineCall call(me, 3001);
       call.fill(3);
       ASSERT_TRUE(me.engine->issue(call.operation(Kernel::kTree), me.stream));
       EXPECT_EQ(call.result(me.stream) == call.expected(3), me.rank != 0) << fault;
     });
+}
+
+// Private mirrors exist between processes alone. The writer reads its own data back, so that a test of its own
+// would pass; the owner's memory stays as it was, and a call waits for it until its time is up, or for ever.
+// The shard fits into the rings: the writer waits for nobody.
+TEST_F(SelfTest, WithoutItTheOwnerOfAMirroredMailboxWaitsInVain) {
+  on_engine_processes({"8-4+4", "fault mirror 1->0", {}, {}}, 2, [](EngineRank& me) {
+    EngineCall call(me, 500);
+    call.fill(3);
+    ASSERT_TRUE(me.engine->issue(call.operation(Kernel::kTree), me.stream, 1'000'000'000));
+    EXPECT_EQ(call.result(me.stream) == call.expected(3), me.rank != 0);
+    EXPECT_EQ(me.engine->unanswered_peer(), me.rank == 0 ? 1 : -1);
+    ASSERT_TRUE(me.meet());
+    const char* const rings = me.rank == 0 ? me.engine->slab().inbound_rings(0, 1).data
+                                           : me.engine->slab().outbound_rings(1, 0).data;
+    std::vector<float> sent(64), there(64);
+    const std::size_t bytes = sent.size() * sizeof(float);
+    ASSERT_EQ(cudaMemcpy(sent.data(), call.send(), bytes, cudaMemcpyDeviceToHost), cudaSuccess);
+    ASSERT_EQ(cudaMemcpy(there.data(), rings, bytes, cudaMemcpyDeviceToHost), cudaSuccess);
+    EXPECT_EQ(sent == there, me.rank == 1);
+    EXPECT_EQ(there == std::vector<float>(64), me.rank == 0);
+  });
+}
+
+// The self-test over the same memory blames the pair within its time.
+TEST_F(SelfTest, BlamesThePairWhoseWritesTheWriterAloneSees) {
+  on_engine_processes({"8-4+4", "fault mirror 1->0", {}, {}}, 2, [](EngineRank& me) {
+    TestFindings findings;
+    const Status tested = self_test(*me.engine, TestDepth::kWhole, in(3s), &findings);
+    ASSERT_TRUE(me.meet());
+    EXPECT_FALSE(findings.stuck);
+    if (me.rank == 0) {
+      EXPECT_FALSE(tested);
+      EXPECT_EQ(findings.blamed, pair(1, 0)) << tested.what();
+    }
+  });
+}
+
+// The negative control of a frozen device: nothing ends a call by itself.
+TEST_F(SelfTest, WithoutItAFrozenDeviceIsWaitedFor) {
+  on_engines({"4-switch", {}, {}, {}}, 2, [](EngineRank& me) {
+    EngineCall call(me, 3001);
+    call.fill(3);
+    if (me.rank == 1) nccl_slab_emulated_freeze(1, 1);
+    ASSERT_TRUE(me.meet());
+    ASSERT_TRUE(me.engine->issue(call.operation(Kernel::kTree), me.stream));
+    std::this_thread::sleep_for(1s);
+    EXPECT_EQ(cudaStreamQuery(me.stream), cudaErrorNotReady);
+    ASSERT_TRUE(me.meet());
+    if (me.rank == 1) nccl_slab_emulated_freeze(1, 0);
+    EXPECT_EQ(call.result(me.stream), call.expected(3));
+  });
 }
 
 TEST_F(SelfTest, EndsInTimeWhenADeviceStandsStill) {

@@ -1,5 +1,16 @@
 """Machines that lie, fail or hide: the slab goes another way or NCCL serves, the results are right, nobody waits long, and
-one line says why. That the damage is real without the self-test is shown by the engine's tests (test/comm/self_test_test.cc).
+one line says why. That the damage is real without that is the negative control of each fault:
+
+  drop, corrupt      SelfTest.WithoutItTheDamageIsThere (test/comm/self_test_test.cc): the engine without the self-test computes with
+                     wrong data; behind the self-test (after=N) "without it the program computes with damaged data" below
+  mirror             SelfTest.WithoutItTheOwnerOfAMirroredMailboxWaitsInVain: the writer's own read-back is right, the owner waits
+  corrupt a low bit  SelfTest.SumsAloneDoNotSeeALowBit: the short self-test lets it pass
+  freeze             SelfTest.WithoutItAFrozenDeviceIsWaitedFor: no end before the device goes on
+  slow               "asked for, slow peer memory is used" below: TRANSPORT=peer leaves the comparison of rates out
+  ipc-open, peer-enable, allocate, host-register, stream-create, no-kernel
+                     fail in a call that says so: without its memory or kernels there is no slab to be damaged
+  peer no            the driver's own word, before anything is built; a driver whose word is wrong is `drop`
+  hide, host         take facts away. Unknown paths damage nothing (one island); ranks on two hosts could share no memory at all
 
 usage: faults_test.py SCENARIO
 """
