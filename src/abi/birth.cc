@@ -52,7 +52,8 @@ std::shared_ptr<comm::Communicator> begin(Birth& birth, ncclComm_t comm) {
       call_real(real.ncclCommCount, comm, &nranks) != ncclSuccess ||
       call_real(real.ncclCommCuDevice, comm, &device) != ncclSuccess)
     return nullptr;
-  return birth.creation->begin(comm, rank, nranks, device);
+  return birth.creation ? birth.creation->begin(comm, rank, nranks, device)
+                        : comm::Creation::unnamed(comm, rank, nranks, device);
 }
 
 // All set-ups start before any is waited for: the ranks of one thread need each other.
@@ -91,12 +92,7 @@ std::shared_ptr<comm::Communicator> complete(Birth& birth) {
   handle->library = birth.library;
   handle->blocking = birth.blocking;
   handle->checked = checks_arguments();
-  if (birth.creation)
-    handle->communicator = begin(birth, comm);
-  else
-    NCCL_SLAB_INFO(
-        "NCCL serves a communicator that its ranks cannot name alike (NCCL_COMM_ID, or a parent of that "
-        "kind)");
+  handle->communicator = begin(birth, comm);
   auto communicator = handle->communicator;
   keep_handle(comm, std::move(handle));
   return communicator;
@@ -107,7 +103,7 @@ ncclResult_t finish_creator(std::vector<Birth> births, const ncclConfig_t* confi
   for (Birth& birth : births) {
     const ncclComm_t now = result_now(birth);
     if (birth.parent == nullptr && now != birth.before) birth.comm = now;
-    birth.blocking = is_blocking(birth.parent, config);
+    birth.blocking = is_blocking(birth.parent != nullptr ? birth.parent : birth.grown_from, config);
   }
   if (!group().open()) return finish_births(std::move(births), answer);
   do_our_part([&] { group().add(std::move(births)); });

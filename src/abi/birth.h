@@ -21,6 +21,8 @@ struct Birth {
   ncclComm_t before = nullptr;  // *result before the call
   // Of a split or shrink. It is the one that a non-blocking program polls.
   ncclComm_t parent = nullptr;
+  // Of a grow, on the ranks that had one. The program polls the new communicator, which exists at once.
+  ncclComm_t grown_from = nullptr;
   // Null when the ranks cannot derive a name: the communicator forwards.
   std::unique_ptr<comm::Creation> creation;
 
@@ -35,8 +37,8 @@ ncclComm_t result_now(const Birth& birth);
 // The communicator that the program polls for this birth while it is not blocking.
 ncclComm_t polled_by_program(const Birth& birth);
 
-// The real communicator exists: begins its set-up. Null when there is nothing to set up (this rank got no
-// communicator, or it has no name).
+// The real communicator exists: begins its set-up. Null when this rank got no communicator, or NCCL does not
+// answer for it.
 std::shared_ptr<comm::Communicator> complete(Birth& birth);
 
 // After the real creator of some births has returned `answer`: starts their set-up, waits for it if the

@@ -1,6 +1,6 @@
 // Creators that make a communicator from another one. All ranks of the parent make such calls in the same
-// order, so the count of them, on the parent, is part of the child's name. (ncclCommGrow is forwarded:
-// newcomers know no parent.)
+// order, so the count of them, on the parent, is part of the child's name. What ncclCommGrow makes has none, since
+// newcomers know no parent, and neither have the children of such a communicator: NCCL serves them.
 #include <algorithm>
 #include <span>
 
@@ -24,11 +24,18 @@ std::unique_ptr<comm::Creation> enter(comm::Communicator& parent, const char* ki
                                                               kind, counter, std::as_bytes(detail)));
 }
 
+// The parent that names its children, if it does.
+comm::Communicator* naming(const std::shared_ptr<Handle>& parent) {
+  if (parent == nullptr || parent->communicator == nullptr || !parent->communicator->named()) return nullptr;
+  return parent->communicator.get();
+}
+
 // A call that NCCL refuses on this rank counts nowhere: neither did it reach the other ranks.
 void take_back(const std::shared_ptr<Handle>& parent, const char* kind, ncclResult_t answer) {
   if (answer != ncclInvalidArgument && answer != ncclInvalidUsage) return;
-  if (parent != nullptr && parent->communicator != nullptr)
-    do_our_part([&] { parent->communicator->take_back_child(kind); });
+  do_our_part([&] {
+    if (comm::Communicator* const named = naming(parent)) named->take_back_child(kind);
+  });
 }
 
 // The counter moves for ranks without a colour too.
@@ -36,9 +43,9 @@ std::vector<Birth> enter_split(const std::shared_ptr<Handle>& parent, Birth birt
   std::vector<Birth> births;
   if (birth.result == nullptr) return births;
   do_our_part([&] {
-    if (parent != nullptr && parent->communicator != nullptr) {
-      const std::uint64_t counter = parent->communicator->next_child("split");
-      if (color >= 0) birth.creation = enter(*parent->communicator, "split", counter, std::span(&color, 1));
+    if (comm::Communicator* const named = naming(parent)) {
+      const std::uint64_t counter = named->next_child("split");
+      if (color >= 0) birth.creation = enter(*named, "split", counter, std::span(&color, 1));
     }
     if (color >= 0) births.push_back(std::move(birth));
   });
@@ -52,9 +59,20 @@ std::vector<Birth> enter_shrink(const std::shared_ptr<Handle>& parent, Birth bir
   do_our_part([&] {
     std::vector<int> list(excluded, excluded + count);
     std::sort(list.begin(), list.end());
-    if (parent != nullptr && parent->communicator != nullptr)
-      birth.creation =
-          enter(*parent->communicator, "shrink", parent->communicator->next_child("shrink"), list);
+    if (comm::Communicator* const named = naming(parent))
+      birth.creation = enter(*named, "shrink", named->next_child("shrink"), list);
+    births.push_back(std::move(birth));
+  });
+  return births;
+}
+
+// NCCL sets the variable at once on all ranks, also on those that have the old communicator.
+std::vector<Birth> enter_grow(const std::shared_ptr<Handle>& parent, ncclComm_t comm, Birth birth) {
+  std::vector<Birth> births;
+  if (birth.result == nullptr) return births;
+  do_our_part([&] {
+    birth.before = *birth.result;
+    if (parent != nullptr) birth.grown_from = comm;
     births.push_back(std::move(birth));
   });
   return births;
@@ -97,5 +115,19 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int* excluded, int excluded_count, 
   const ncclResult_t answer =
       call_real(library->functions.ncclCommShrink, comm, excluded, excluded_count, newcomm, config, flags);
   if (counted) take_back(parent, "shrink", answer);
+  return finish_creator(std::move(births), config, answer);
+}
+
+NCCL_SLAB_EXPORT(ncclCommGrow)
+ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId* id, int rank, ncclComm_t* newcomm,
+                          ncclConfig_t* config) {
+  using namespace nccl_slab::abi;
+  const Origin origin = NCCL_SLAB_ORIGIN();
+  if (origin.straight) return origin.real().ncclCommGrow(comm, nranks, id, rank, newcomm, config);
+  const auto parent = find_handle(comm);
+  const Library* library = parent ? parent->library : origin.library;
+  auto births = enter_grow(parent, comm, child_of(nullptr, library, newcomm));
+  const ncclResult_t answer =
+      call_real(library->functions.ncclCommGrow, comm, nranks, id, rank, newcomm, config);
   return finish_creator(std::move(births), config, answer);
 }

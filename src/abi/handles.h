@@ -16,7 +16,7 @@ struct Handle {
   const Library* library = nullptr;  // the copy that made it
   bool blocking = true;
   bool checked = false;  // NCCL looks at the arguments of its calls closely (NCCL_CHECK_POINTERS)
-  // The engine's state; null while the creation runs, and for communicators that the ranks cannot name alike.
+  // The engine's state; null while the creation runs.
   std::shared_ptr<comm::Communicator> communicator;
   std::atomic<bool> suspended{false};
   std::atomic<bool> ended{false};  // finalized or revoked: every later call is NCCL's

@@ -10,6 +10,8 @@ namespace nccl_slab {
   ROW(none, "the slab serves this call")                                                                    \
   ROW(missing_rank,                                                                                         \
       "a rank runs without nccl-slab, has it switched off, or is on another host or namespace")             \
+  ROW(unnamed,                                                                                              \
+      "its ranks cannot derive a name for it alike (NCCL_COMM_ID, ncclCommGrow, or a parent of that kind)") \
   ROW(one_rank, "the communicator has one rank")                                                            \
   ROW(too_many_ranks, "the communicator has more ranks than the slab supports (8)")                         \
   ROW(other_host, "the ranks are on more than one host")                                                    \

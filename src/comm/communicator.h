@@ -25,6 +25,8 @@ class Communicator {
 
   ncclComm_t real() const { return real_; }
   const MeetingName& name() const { return name_; }
+  // False where its ranks cannot derive a name alike; then its children have none either.
+  bool named() const { return name_.positions > 0; }
   int rank() const { return rank_; }
   int nranks() const { return nranks_; }
   int device() const { return device_; }

@@ -330,4 +330,12 @@ std::shared_ptr<Communicator> Creation::begin(ncclComm_t real, int rank, int nra
   return communicator;
 }
 
+std::shared_ptr<Communicator> Creation::unnamed(ncclComm_t real, int rank, int nranks, int device) {
+  auto communicator = std::make_shared<Communicator>(real, MeetingName{}, rank, nranks, device);
+  NCCL_SLAB_INFO("rank %d of %d: NCCL serves this communicator: %s", rank, nranks,
+                 reason_sentence(Reason::unnamed));
+  communicator->settle(Reason::unnamed, nullptr);
+  return communicator;
+}
+
 }  // namespace nccl_slab::comm

@@ -23,6 +23,9 @@ class Creation {
   // set-up. `device` is the CUDA ordinal of this rank in this process.
   std::shared_ptr<Communicator> begin(ncclComm_t real, int rank, int nranks, int device);
 
+  // Our state of a communicator whose ranks cannot derive a name for it alike: settled, and NCCL serves it.
+  static std::shared_ptr<Communicator> unnamed(ncclComm_t real, int rank, int nranks, int device);
+
  private:
   explicit Creation(const MeetingName& name);
   struct State;

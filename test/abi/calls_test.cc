@@ -142,8 +142,45 @@ TEST_F(Calls, NcclCommIdMakesNoName) {
   const ncclComm_t comm = made();
   ::unsetenv("NCCL_COMM_ID");
   EXPECT_EQ(reduce_scatter(comm), ncclSuccess);
-  EXPECT_EQ(engine(), "");
+  EXPECT_EQ(engine(), "forward unnamed;");
   EXPECT_NE(real().find("a:ncclReduceScatter;"), std::string::npos);
+}
+
+TEST_F(Calls, WhatHasNoNameHasNoChildrenWithOne) {
+  ncclComm_t grown = nullptr, child = nullptr;
+  int excluded[] = {0};
+  ASSERT_EQ(ncclCommGrow(made(), 6, nullptr, -1, &grown, nullptr), ncclSuccess);
+  EXPECT_EQ(engine(), "unnamed 1/6;");
+  EXPECT_EQ(reduce_scatter(grown), ncclSuccess);
+  EXPECT_EQ(engine(), "forward unnamed;");
+  ASSERT_EQ(ncclCommSplit(grown, 0, 0, &child, nullptr), ncclSuccess);
+  EXPECT_EQ(engine(), "unnamed 1/6;");
+  ASSERT_EQ(ncclCommShrink(grown, excluded, 1, &child, nullptr, 0), ncclSuccess);
+  EXPECT_EQ(engine(), "unnamed 1/5;");
+  EXPECT_EQ(ncclCommDestroy(grown), ncclSuccess);
+  EXPECT_EQ(engine(), "end;");
+}
+
+TEST_F(Calls, ANewcomerGrowsWithoutAParent) {
+  ncclComm_t grown = nullptr;
+  const ncclUniqueId id{};
+  ASSERT_EQ(ncclCommGrow(nullptr, 3, &id, 2, &grown, nullptr), ncclSuccess);
+  EXPECT_EQ(engine(), "unnamed 2/3;");
+  EXPECT_EQ(ncclCommGrow(nullptr, 3, &id, 7, &grown, nullptr), ncclInvalidArgument);
+  EXPECT_EQ(engine(), "");
+}
+
+TEST_F(Calls, ANonBlockingGrowIsKnownWhenItIsPolled) {
+  ncclConfig_t config = non_blocking();
+  ncclComm_t grown = nullptr;
+  EXPECT_EQ(ncclCommGrow(made(), 6, nullptr, -1, &grown, &config), ncclInProgress);
+  EXPECT_EQ(state_of(grown), ncclInProgress);
+  EXPECT_EQ(engine(), "");
+  IN_REAL(fake_nccl_finish)(grown);
+  EXPECT_EQ(state_of(grown), ncclSuccess);
+  EXPECT_EQ(engine(), "unnamed 1/6;");
+  EXPECT_EQ(reduce_scatter(grown), ncclSuccess);
+  EXPECT_EQ(engine(), "forward unnamed;");
 }
 
 TEST_F(Calls, InitAllMakesOneCommunicatorPerDevice) {
@@ -290,7 +327,7 @@ TEST_F(Calls, AChildOfAnUnknownParentIsNccls) {
   EXPECT_EQ(ncclCommSplit(parent, 1, 0, &child, nullptr), ncclSuccess);
   EXPECT_EQ(reduce_scatter(parent), ncclSuccess);
   EXPECT_EQ(reduce_scatter(child), ncclSuccess);
-  EXPECT_EQ(engine(), "");
+  EXPECT_EQ(engine(), "unnamed 0/2;forward unnamed;");  // of the child alone
 }
 
 TEST_F(Calls, TheEndOfACommunicatorIsOursFirst) {

@@ -64,6 +64,7 @@ class Engine {};
 
 struct Communicator::State {
   bool settled = false;
+  Reason reason = Reason::none;
   std::uint64_t children = 0;
 };
 
@@ -82,7 +83,8 @@ bool Communicator::verifies_calls() const {
   return false;
 }
 Reason Communicator::verdict() const {
-  return state_->settled ? fake().verdict : Reason::setup_timeout;
+  if (!state_->settled) return Reason::setup_timeout;
+  return state_->reason == Reason::none ? fake().verdict : state_->reason;
 }
 std::uint64_t Communicator::next_child(const char*) {
   return state_->children++;
@@ -99,8 +101,9 @@ void Communicator::abort() {
 void Communicator::end() {
   write_down("end");
 }
-void Communicator::settle(Reason, std::shared_ptr<Engine>) {
+void Communicator::settle(Reason reason, std::shared_ptr<Engine>) {
   state_->settled = true;
+  state_->reason = reason;
 }
 struct Creation::State {
   MeetingName name;
@@ -121,6 +124,12 @@ std::shared_ptr<Communicator> Creation::begin(ncclComm_t real, int rank, int nra
   auto communicator = std::make_shared<Communicator>(real, state_->name, rank, nranks, device);
   if (fake().settles_at_once) communicator->settle(Reason::none, nullptr);
   fake().communicators[real] = communicator;
+  return communicator;
+}
+std::shared_ptr<Communicator> Creation::unnamed(ncclComm_t real, int rank, int nranks, int device) {
+  write_down("unnamed " + std::to_string(rank) + "/" + std::to_string(nranks));
+  auto communicator = std::make_shared<Communicator>(real, MeetingName{}, rank, nranks, device);
+  communicator->settle(Reason::unnamed, nullptr);
   return communicator;
 }
 

@@ -120,6 +120,13 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int*, int count, ncclComm_t* newcom
   return make_child("ncclCommShrink", comm, newcomm, comm == nullptr ? 0 : comm->nranks - count);
 }
 
+// Its variable holds the new communicator at once, as NCCL's does.
+FAKE(ncclCommGrow)
+ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId*, int rank, ncclComm_t* newcomm,
+                          ncclConfig_t* config) {
+  return make("ncclCommGrow", newcomm, nranks, comm == nullptr ? rank : comm->rank, 0, config);
+}
+
 FAKE(ncclCommRevoke)
 ncclResult_t ncclCommRevoke(ncclComm_t, int) {
   return answer("ncclCommRevoke");

@@ -11,7 +11,7 @@ from step import Check, Step
 
 # With the reasons for which they have calls forwarded on purpose.
 PROGRAMS = {
-    "rank_suite": frozenset({"operation", "datatype"}),
+    "rank_suite": frozenset({"operation", "datatype", "unnamed"}),
     "reduce_scatter_table": frozenset(),
 }
 TRANSPORTS = ("peer", "host")

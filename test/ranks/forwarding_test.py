@@ -77,9 +77,14 @@ def limits(report):
     slow = job.reasons(RANKS) <= {"setup_timeout", "missing_rank", "setup_failed", "self_test_failed"}
     report.check("one millisecond for the set-up", job.problems() + ([] if slow else [f"{job.reasons(RANKS)}"]))
     job = Job(SUITE, "--ranks", RANKS, "--case", "shapes", settings=LONG, variables={"NCCL_COMM_ID": "127.0.0.1:12345"})
-    told = job.log.count("NCCL serves a communicator that its ranks cannot name alike")
-    report.check("communicators without a name are told of once a rank",
-                 job.problems() + ([] if told == RANKS and not job.statistics and not job.stderr else [f"{told} times: {job.output()}"]))
+    told = job.log.count("NCCL serves this communicator: its ranks cannot derive a name for it alike")
+    report.check("communicators without a name are told of once a rank, and counted",
+                 differing(job, RANKS, "unnamed") + ([] if told == RANKS else [f"{told} times: {job.output()}"]))
+    job = Job(SUITE, "--ranks", RANKS, "--case", "grow", settings=LONG)
+    told = job.log.count(f"of {RANKS}: NCCL serves this communicator: its ranks cannot derive a name for it alike")
+    counted = [job.forwarded(RANKS, rank, "unnamed") for rank in range(RANKS)]
+    report.check("a communicator that has grown is told of, and counted",
+                 job.problems() + ([] if told == RANKS and min(counted) > 0 else [f"{told} times, {counted}: {job.output()}"]))
     job = Job(SUITE, "--ranks", RANKS, "--case", "average,premulsum", settings={**LONG, "OPS": "sum"})
     report.check("operations that a setting leaves to NCCL",
                  job.problems() + ([] if job.reasons(RANKS) == {"operation_setting", "datatype"} else [str(job.statistics)]))

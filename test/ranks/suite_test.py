@@ -39,8 +39,8 @@ SCENARIOS = {
     "one device": (2, ["--case", SERVED, "--same-device"], {"flat_small", "flat_push"}, {"settings": {"FORCE": "1"}}),
 }
 IN_HOST_MEMORY = {"4 ranks without peer access", "mailboxes in host memory", "peer access switched off in NCCL"}
-# What NCCL does for the suite: no data, types other than bf16, fp16 and fp32, operations other than sums.
-FOR_NCCL = {"empty", "datatype", "operation"}
+# What NCCL does for the suite: no data, types other than bf16, fp16 and fp32, operations other than sums, what has grown.
+FOR_NCCL = {"empty", "datatype", "operation", "unnamed"}
 OPERATIONS_FOR_NCCL = 3 * 4 + 1  # three types with product, minimum, maximum and a captured maximum; one operation that does not exist
 DATATYPES_FOR_NCCL = 7 * 5 + 3  # seven types with five operations; three that do not exist
 PROGRAM_LINE = re.compile(r"^(case \w+: .*|rank_suite: \w+)$")
