@@ -2,13 +2,14 @@
 
 The program (test/programs/reduce_scatter_table) checks itself against fp64 and knows nothing of the slab. Its errors come
 from its own report, the path from the library's statistics, the bytes from the counters of the emulated machine's links.
-Each size and type is a job of its own, so that the counters hold nothing else; a job that calls with zero elements tells
-what setting up costs, and that is taken off.
+Each size and type is a job of its own, so that the counters hold nothing else but what setting up costs. That depends on the
+moment (pairs that look slow are measured again), so each job copies its counters when its communicator has been made.
 """
 import itertools
 import json
 import os
 import pathlib
+import shlex
 import struct
 import subprocess
 import sys
@@ -54,7 +55,8 @@ class Job:
         # The counters' file that the command makes goes when the job ends; env puts one of ours in its place.
         command = [OUT / "bin" / "nccl-slab", "run", "--machine", MACHINE, *(["--plain"] if plain else []), "--",
                    "env", f"NCCL_SLAB_MACHINE_STATE={self.folder / 'links'}", PROGRAM,
-                   "--ranks", str(RANKS), "--sizes", str(count), "--dtypes", dtype, "--json", self.folder / "report"]
+                   "--ranks", str(RANKS), "--sizes", str(count), "--dtypes", dtype, "--json", self.folder / "report",
+                   "--when-created", shlex.join(["cp", str(self.folder / "links"), str(self.folder / "links.created")])]
         # A busy machine is no reason for NCCL to serve: eight ranks may share two processors with others.
         environment = {**os.environ, "NCCL_SLAB_STATS_FILE": str(self.folder / "statistics.%p"),
                        "NCCL_SLAB_ALGO": self.algorithm, "NCCL_SLAB_SETUP_TIMEOUT": "60000"}
@@ -73,9 +75,13 @@ class Job:
         return json.loads(path.read_text()) if path.exists() else {"ok": False, "rounds": []}
 
     def read_links(self):
-        """bytes[from][to]; the file is a magic number and then the counters, host memory in row and column 0."""
-        side = COUNTED_DEVICES + 1
-        path = self.folder / "links"
+        """bytes[from][to] since the communicator was made, host memory in row and column 0."""
+        end, start = self.read_counters("links"), self.read_counters("links.created")
+        return [[after - before for after, before in zip(*rows)] for rows in zip(end, start)]
+
+    def read_counters(self, name):
+        """The file is a magic number and then the counters."""
+        side, path = COUNTED_DEVICES + 1, self.folder / name
         if not path.exists():
             return [[0] * side] * side
         numbers = struct.unpack_from(f"<{1 + side * side}Q", path.read_bytes())[1:]
@@ -115,17 +121,14 @@ class Job:
 class Row:
     """One size and type, plain and with the slab; bytes are per rank and call, in shards."""
 
-    def __init__(self, count, dtype, idle, algorithm="auto"):
+    def __init__(self, count, dtype, algorithm="auto"):
         self.jobs = self.plain, self.slab = Job(True, count, dtype), Job(False, count, dtype, algorithm)
         self.count, self.dtype, self.path = count, dtype, self.slab.path()
         self.shard = max((each["shard_bytes"] for each in self.slab.report["rounds"]), default=0)
         self.errors = [job.worst_error() for job in self.jobs]
         # Plain NCCL goes through host memory here; what the program fetches is the same in both jobs.
-        idle_plain, idle_slab = idle
-        fetched = self.slab.to_host() - idle_slab.to_host()
-        self.ring = self.shards(self.plain.to_devices() + self.plain.to_host() - idle_plain.to_host() - fetched)
-        self.sent = self.shards(self.slab.to_devices() - idle_slab.to_devices())
-        self.crossed = self.shards(self.slab.to_devices(True) - idle_slab.to_devices(True))
+        self.ring = self.shards(self.plain.to_devices() + self.plain.to_host() - self.slab.to_host())
+        self.sent, self.crossed = self.shards(self.slab.to_devices()), self.shards(self.slab.to_devices(True))
         self.check()
 
     def shards(self, count):
@@ -170,13 +173,12 @@ def check_types(rows):
 def main():
     start = time.monotonic()
     print_header()
-    idle = Job(True, 0, "fp32"), Job(False, 0, "fp32")
     rows = []
     for dtype, count in itertools.product(TYPES, SIZES):
-        rows.append(Row(count, dtype, idle))
+        rows.append(Row(count, dtype))
         rows[-1].print()
     print("For comparison, NCCL_SLAB_ALGO=flat, which knows of no sockets:")
-    flat = Row(FLAT_SIZE, "bf16", idle, "flat")
+    flat = Row(FLAT_SIZE, "bf16", "flat")
     flat.print()
     expect(flat.path == "flat", f"{FLAT_SIZE} bf16: forced to flat, path {flat.path}")
     check_types(rows)

@@ -4,13 +4,15 @@
 // the errors.
 //
 //   reduce_scatter_table [--ranks N] [--sizes 0,1,7,...] [--dtypes bf16,fp16,fp32] [--seed S] [--json FILE]
-//                        [--threads] [--same-device] [--not-above-ring]
+//                        [--threads] [--same-device] [--not-above-ring] [--when-created COMMAND]
 //
+// COMMAND is given to the shell when every rank has its communicator, and ends before the first round begins.
 // Exit status 0: every element within the bound of ring_model.h, every element written, nothing outside
 // written. With
 // --not-above-ring also: over each type's rounds together, maximum and mean error not above a ring's on the
 // same data.
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 
 #include "arguments.h"
@@ -30,13 +32,14 @@ struct TableOptions {
   std::vector<size_t> sizes;
   std::vector<const NumberType*> types;
   uint64_t seed;
-  std::string json;
+  std::string json, when_created;
   bool not_above_ring;
 };
 
 TableOptions parse(int argc, char** argv) {
-  const Arguments arguments(argc, argv, {"--ranks", "--sizes", "--dtypes", "--seed", "--json", "--limit"},
-                            {"--threads", "--same-device", "--not-above-ring"});
+  const Arguments arguments(
+      argc, argv, {"--ranks", "--sizes", "--dtypes", "--seed", "--json", "--limit", "--when-created"},
+      {"--threads", "--same-device", "--not-above-ring"});
   TableOptions options;
   options.team.ranks = static_cast<int>(arguments.number("--ranks", 8));
   options.team.threads = arguments.has("--threads");
@@ -47,6 +50,7 @@ TableOptions parse(int argc, char** argv) {
     options.types.push_back(&type_named(type));
   options.seed = static_cast<uint64_t>(arguments.number("--seed", 1));
   options.json = arguments.text("--json", "");
+  options.when_created = arguments.text("--when-created", "");
   options.not_above_ring = arguments.has("--not-above-ring");
   return options;
 }
@@ -104,11 +108,19 @@ bool report(const TableOptions& options, const std::vector<Record>& records) {
   return good;
 }
 
+// Collective; no rank has begun a round before, and none is still creating.
+void run_when_created(const std::string& command, const Member& member) {
+  member.board->barrier();
+  if (member.rank == 0 && !command.empty()) REQUIRE(std::system(command.c_str()) == 0);
+  member.board->barrier();
+}
+
 bool run_rank(const TableOptions& options, const Member& member) {
   ncclComm_t comm;
   cudaStream_t stream;
   REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   REQUIRE(ncclCommInitRank(&comm, member.ranks, member.board->share_unique_id(member.rank), member.rank));
+  run_when_created(options.when_created, member);
   std::vector<Record> records;
   if (member.rank == 0) print_header(member.ranks);
   for (const Round& round : rounds_of(options)) {

@@ -18,6 +18,8 @@ WATCHED = {"LD_PRELOAD": f"{os.environ['RANKS_CUDA_CALLS']}:{os.environ['RANKS_P
 REPEAT = int(os.environ.get("NCCL_SLAB_TEST_REPEAT", "1"))  # more in tools/test --full
 SLOWER = 5 if os.environ.get("NCCL_SLAB_TEST_SANITIZER") else 1
 LIMIT = 120 * REPEAT * SLOWER  # seconds, for one job
+# For reduce_scatter_table: Job.links then holds the calls' bytes without those of setting up, which are not the same every time.
+WHEN_CREATED = ("--when-created", "cp FOLDER/links FOLDER/links.created")
 COUNTED_DEVICES = 32  # rows and columns of the machine's counters, after one for host memory
 
 
@@ -60,10 +62,11 @@ class Job:
         return path.read_text() if path.exists() else ""
 
     def read_links(self):
-        """bytes[from][to] between devices; row and column -1 are host memory."""
+        """bytes[from][to] between devices; row and column -1 are host memory. Less those of a copy made WHEN_CREATED."""
         side = COUNTED_DEVICES + 1
-        path = self.folder / "links"
-        numbers = struct.unpack_from(f"<{1 + side * side}Q", path.read_bytes())[1:] if path.exists() else [0] * side * side
+        end, start = ([*struct.unpack_from(f"<{1 + side * side}Q", path.read_bytes())][1:] if path.exists() else [0] * side * side
+                      for path in (self.folder / "links", self.folder / "links.created"))
+        numbers = [after - before for after, before in zip(end, start)]
         rows = [numbers[row * side : (row + 1) * side] for row in range(side)]
         return [list(row[1:]) + [row[0]] for row in rows[1:] + rows[:1]]
 
