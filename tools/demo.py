@@ -57,9 +57,8 @@ class Job:
                    "env", f"NCCL_SLAB_MACHINE_STATE={self.folder / 'links'}", PROGRAM,
                    "--ranks", str(RANKS), "--sizes", str(count), "--dtypes", dtype, "--json", self.folder / "report",
                    "--when-created", shlex.join(["cp", str(self.folder / "links"), str(self.folder / "links.created")])]
-        # A busy machine is no reason for NCCL to serve: eight ranks may share two processors with others.
         environment = {**os.environ, "NCCL_SLAB_STATS_FILE": str(self.folder / "statistics.%p"),
-                       "NCCL_SLAB_ALGO": self.algorithm, "NCCL_SLAB_SETUP_TIMEOUT": "60000"}
+                       "NCCL_SLAB_ALGO": self.algorithm}
         try:
             done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True, timeout=JOB_LIMIT, check=False)

@@ -47,6 +47,10 @@ int wrong_usage(const char* word) {
   return kWrongUsage;
 }
 
+int tell_usage(const Command& command) {
+  return std::printf("usage: nccl-slab %s\n      %s\n", command.usage, command.summary) < 0;
+}
+
 bool is(const char* word, const char* one, const char* other) {
   return std::strcmp(word, one) == 0 || std::strcmp(word, other) == 0;
 }
@@ -55,8 +59,11 @@ int dispatch(int argc, char** argv) {
   if (argc < 2) return wrong_usage(nullptr);
   if (is(argv[1], "--version", "version")) return std::puts("nccl-slab " NCCL_SLAB_PROJECT_VERSION) < 0;
   if (is(argv[1], "--help", "help")) return print_help(stdout), 0;
-  for (const Command& command : kCommands)
-    if (std::strcmp(argv[1], command.name) == 0) return command.run(argc - 1, argv + 1);
+  for (const Command& command : kCommands) {
+    if (std::strcmp(argv[1], command.name) != 0) continue;
+    const bool asks = argc == 3 && is(argv[2], "--help", "-h");
+    return asks ? tell_usage(command) : command.run(argc - 1, argv + 1);
+  }
   return wrong_usage(argv[1]);
 }
 

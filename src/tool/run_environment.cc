@@ -27,6 +27,9 @@ Variables run_environment(const Layout& layout, const RunOptions& options, const
     library_path = joined(layout.emulated_folder, library_path);
   }
   if (!options.plain) {
+    // A busy machine with fewer processors than GPUs is no reason for NCCL to serve.
+    if (!machine_file.empty() && value_of(environment, "NCCL_SLAB_SETUP_TIMEOUT").empty())
+      variables.emplace_back("NCCL_SLAB_SETUP_TIMEOUT", "60000");
     variables.emplace_back("LD_PRELOAD", joined(layout.preload, value_of(environment, "LD_PRELOAD")));
     library_path = joined(layout.drop_in_folder, library_path);
     // vLLM and SGLang open NCCL by an absolute path of their own unless told another one.

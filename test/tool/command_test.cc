@@ -65,6 +65,11 @@ TEST_F(Command, TellsItsVersionAndItsCommands) {
   EXPECT_EQ(help.exit_status, 0);
   for (const char* word : {"run ", "env ", "--machine"})
     EXPECT_NE(help.out.find(word), std::string::npos) << word;
+  for (const char* word : {"run", "env", "bench", "doctor", "explain", "tune", "topo"}) {
+    const Told usage = run(std::string("$NCCL_SLAB ") + word + " --help");
+    EXPECT_EQ(usage.exit_status, 0) << word;
+    EXPECT_EQ(usage.out.rfind(std::string("usage: nccl-slab ") + word, 0), 0u) << usage.out;
+  }
   EXPECT_EQ(run("$NCCL_SLAB").exit_status, 2);
   EXPECT_EQ(run("$NCCL_SLAB frobnicate").exit_status, 2);
   EXPECT_EQ(run("$NCCL_SLAB frobnicate").out, "");

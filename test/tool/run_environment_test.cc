@@ -50,6 +50,12 @@ TEST(RunEnvironment, AnEmulatedMachineComesBeforeTheRealOne) {
   EXPECT_EQ(variables["NCCL_SLAB_MACHINE_STATE"], "/tmp/state");
 }
 
+TEST(RunEnvironment, AnEmulatedMachineIsGivenTimeUnlessTheUserSaysHowMuch) {
+  EXPECT_EQ(environment({}, true, &empty).at("NCCL_SLAB_SETUP_TIMEOUT"), "60000");
+  EXPECT_EQ(environment({}, true, &full).count("NCCL_SLAB_SETUP_TIMEOUT"), 0u);
+  EXPECT_EQ(environment({}, false, &empty).count("NCCL_SLAB_SETUP_TIMEOUT"), 0u);
+}
+
 TEST(RunEnvironment, PlainIsTheEmulatedMachineAlone) {
   RunOptions options;
   options.plain = true;
