@@ -17,7 +17,7 @@ SUITE, TABLE, LONE, WRONG = (os.environ[f"RANKS_{name}"] for name in ("SUITE", "
 WATCHED = {"LD_PRELOAD": f"{os.environ['RANKS_CUDA_CALLS']}:{os.environ['RANKS_PRELOAD']}", "CUDA_CALLS": "FOLDER/cuda_calls"}
 REPEAT = int(os.environ.get("NCCL_SLAB_TEST_REPEAT", "1"))  # more in tools/test --full
 SLOWER = 5 if os.environ.get("NCCL_SLAB_TEST_SANITIZER") else 1
-LIMIT = 120 * REPEAT * SLOWER  # seconds, for one job
+LIMIT = 300 * REPEAT * SLOWER  # seconds, for one job
 # For reduce_scatter_table: Job.links then holds the calls' bytes without those of setting up, which are not the same every time.
 WHEN_CREATED = ("--when-created", "cp FOLDER/links FOLDER/links.created")
 COUNTED_DEVICES = 32  # rows and columns of the machine's counters, after one for host memory
