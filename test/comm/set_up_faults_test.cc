@@ -19,6 +19,9 @@ namespace nccl_slab::comm {
 namespace {
 
 constexpr int kRanks = 3;
+// Nobody waits for the first; who has waited for it has not ended within the second, and a busy machine has.
+constexpr const char* kSetUpTimeout = "100000";  // milliseconds
+constexpr std::chrono::seconds kSoon{90};
 constexpr int kMostCalls = 40;  // of one kind in a set-up; more than there are
 
 struct End {
@@ -29,10 +32,12 @@ struct End {
 class SetUpFaults : public SmallSlab {
  protected:
   SetUpFaults() {
+    ::setenv("NCCL_SLAB_SETUP_TIMEOUT", kSetUpTimeout, 1);
     ::setenv("NCCL_SLAB_DEBUG", "INFO", 1);
     ::setenv("NCCL_SLAB_DEBUG_FILE", log_.c_str(), 1);
   }
   ~SetUpFaults() override {
+    ::unsetenv("NCCL_SLAB_SETUP_TIMEOUT");
     ::unsetenv("NCCL_SLAB_DEBUG");
     ::unsetenv("NCCL_SLAB_DEBUG_FILE");
   }
@@ -74,7 +79,7 @@ class SetUpFaults : public SmallSlab {
       device_test::on_machine({machine, fault, {}, {}}, [&] {
         const auto start = std::chrono::steady_clock::now();
         const End end = set_up();
-        EXPECT_LT(std::chrono::steady_clock::now() - start, kAtOnce);
+        EXPECT_LT(std::chrono::steady_clock::now() - start, kSoon);
         for (const Reason reason : end.reason) EXPECT_EQ(reason, end.reason[0]) << end.log;
         EXPECT_TRUE(end.reason[0] == Reason::none || end.reason[0] == Reason::setup_failed) << end.log;
         EXPECT_EQ(end.log.find("does not work"), std::string::npos) << end.log;
@@ -108,7 +113,6 @@ int lone_set_up(const MeetingName& name, int rank, const char* faults, std::atom
 // The others' kernels wait for the dead rank's when it dies.
 TEST_F(SetUpFaults, ARankDiesInTheSelfTest) {
   SKIP_PROCESSES_UNDER_TSAN();
-  ::setenv("NCCL_SLAB_SETUP_TIMEOUT", "60000", 1);
   ::setenv("NCCL_SLAB_TRANSPORT", "peer",
            1);  // whose rates are not measured: the self-test has the first kernels
   const MeetingName name = fresh_name(kRanks);
@@ -121,11 +125,10 @@ TEST_F(SetUpFaults, ARankDiesInTheSelfTest) {
   ranks[1].kill();
   const auto start = std::chrono::steady_clock::now();
   for (const int rank : {0, 2}) EXPECT_EQ(ranks[rank].wait(), static_cast<int>(Reason::setup_failed));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, kAtOnce);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, kSoon);
   const std::string log = take_log();
   EXPECT_NE(log.find("a rank has left"), std::string::npos) << log;
   EXPECT_EQ(log.find("does not work"), std::string::npos) << log;
-  ::unsetenv("NCCL_SLAB_SETUP_TIMEOUT");
   ::unsetenv("NCCL_SLAB_TRANSPORT");
 }
 
