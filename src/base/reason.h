@@ -14,6 +14,7 @@ namespace nccl_slab {
       "its ranks cannot derive a name for it alike (NCCL_COMM_ID, ncclCommGrow, or a parent of that kind)") \
   ROW(one_rank, "the communicator has one rank")                                                            \
   ROW(too_many_ranks, "the communicator has more ranks than the slab supports (8)")                         \
+  ROW(unknown_gpu, "a rank cannot ask CUDA about its GPU")                                                  \
   ROW(other_host, "the ranks are on more than one host")                                                    \
   ROW(other_user, "the ranks run as different users")                                                       \
   ROW(other_version, "the ranks load different versions of nccl-slab")                                      \

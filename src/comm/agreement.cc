@@ -121,9 +121,7 @@ Agreement with_slow_pairs(Agreement agreement, const topology::PairSet& slow, co
 }
 
 Status agree_on_facts(Meeting& meeting, int device, Deadline deadline, Agreement* agreement) {
-  RankFacts mine;
-  if (const Status status = gather_own_facts(device, meeting.rank(), meeting.nranks(), &mine); !status)
-    return status;
+  RankFacts mine = own_facts(device, meeting.rank(), meeting.nranks());
   std::vector<RankFacts> all;
   if (const Status status = gather_facts(meeting, mine, deadline, &all); !status) return status;
   if (all.size() <= topology::kMaxRanks) {

@@ -91,7 +91,8 @@ class SetUp {
     if (const Status status = agree_on_facts(*meeting_, communicator_->device(), deadline_, &agreement_);
         !status)
       return refuse(Reason::setup_failed, status.what());
-    if (!agreement_.verdict.use()) return {agreement_.verdict.reason, topology::sentence(agreement_.verdict)};
+    if (!agreement_.verdict.use())
+      return {agreement_.verdict.reason, topology::details(agreement_.verdict, agreement_.facts)};
     return build_and_test();
   }
 

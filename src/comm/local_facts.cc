@@ -94,36 +94,42 @@ Answer can_access(int device, const RankFacts& peer) {
   return can != 0 ? Answer::kYes : Answer::kNo;
 }
 
-}  // namespace
-
-Status gather_own_facts(int device, int rank, int nranks, RankFacts* facts) {
-  *facts = RankFacts{};
+Status add_gpu_facts(int device, RankFacts* facts) {
   cudaDeviceProp properties{};
+  char pci[32] = "";
   if (const Status status =
           device::cuda_status(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
       !status)
     return status;
-  char pci[32] = "";
   if (const Status status =
           device::cuda_status(cudaDeviceGetPCIBusId(pci, sizeof(pci), device), "cudaDeviceGetPCIBusId");
       !status)
     return status;
-  topology::set_text(facts->version, NCCL_SLAB_VERSION);
   topology::set_text(facts->boot_id, topology::emulated_host(pci) + boot_id());
   topology::set_text(facts->uuid, uuid_text(properties.uuid));
   topology::set_text(facts->pci, pci);
   topology::set_text(facts->model, properties.name);
-  facts->rank = rank;
-  facts->nranks = nranks;
   facts->architecture = properties.major * 10 + properties.minor;
-  facts->settings = topology::settings_digest(settings());
-  facts->table = tune::process_table().hash;
-  facts->process = process_identity();
-  facts->force = settings().force;
-  facts->blocking_launches = blocking_launches();
   facts->has_kernel = static_cast<bool>(kernels::load_kernels());
-  topology::set_nccl_settings(topology::parse_nccl_settings(&process_environment), facts);
   return Status::ok();
+}
+
+}  // namespace
+
+RankFacts own_facts(int device, int rank, int nranks) {
+  RankFacts facts;
+  topology::set_text(facts.version, NCCL_SLAB_VERSION);
+  facts.rank = rank;
+  facts.nranks = nranks;
+  facts.settings = topology::settings_digest(settings());
+  facts.table = tune::process_table().hash;
+  facts.process = process_identity();
+  facts.force = settings().force;
+  facts.blocking_launches = blocking_launches();
+  topology::set_nccl_settings(topology::parse_nccl_settings(&process_environment), &facts);
+  if (const Status status = add_gpu_facts(device, &facts); !status)
+    topology::set_text(facts.trouble, status.what());
+  return facts;
 }
 
 void add_peer_facts(int device, int rank, const std::vector<RankFacts>& all, RankFacts* facts) {

@@ -8,8 +8,9 @@
 
 namespace nccl_slab::comm {
 
-// Everything but the ways to the peers.
-Status gather_own_facts(int device, int rank, int nranks, topology::RankFacts* facts);
+// Everything but the ways to the peers. Where CUDA does not answer, the facts say so (trouble), and the others
+// hear of it.
+topology::RankFacts own_facts(int device, int rank, int nranks);
 
 // The ways from this rank to the others, whose own facts are known now.
 void add_peer_facts(int device, int rank, const std::vector<topology::RankFacts>& all,

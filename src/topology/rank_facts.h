@@ -29,6 +29,7 @@ struct RankFacts {
   std::uint32_t size = sizeof(RankFacts);
   char version[28] = {};  // of nccl-slab
 
+  char trouble[96] = {};  // why this rank cannot tell what follows of its GPU; empty: it can
   char boot_id[40] = {};  // of the host; empty: unknown
   char uuid[48] = {};     // of the GPU; empty: unknown
   char pci[24] = {};      // of the GPU, in any form that is parsed; empty: unknown

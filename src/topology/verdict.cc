@@ -52,6 +52,12 @@ Verdict versions(Facts all) {
   });
 }
 
+// Its other facts of the GPU mean nothing.
+Verdict unknown_gpus(Facts all) {
+  return any_rank(all, Reason::unknown_gpu,
+                  [](const RankFacts& facts) { return !text_of(facts.trouble).empty(); });
+}
+
 // A boot id that one of them could not read does not prove that they share a host.
 Verdict hosts(Facts all) {
   return any_pair(all, Reason::other_host, [&](int rank, int peer) {
@@ -105,6 +111,12 @@ Verdict transports(Facts all) {
   });
 }
 
+std::string ranks_of(const Verdict& verdict) {
+  if (verdict.rank < 0) return "";
+  const std::string text = "rank " + std::to_string(verdict.rank);
+  return verdict.peer < 0 ? text : text + " and rank " + std::to_string(verdict.peer);
+}
+
 bool forced(Facts all) {
   return std::all_of(all.begin(), all.end(), [](const RankFacts& facts) { return facts.force; });
 }
@@ -122,8 +134,9 @@ struct Check {
   bool may_be_forced;
 };
 constexpr Check kChecks[] = {
-    {number_of_ranks, false},  {versions, false},   {hosts, false},  {settings, false}, {launches, false},
-    {partitioned_gpus, false}, {shared_gpus, true}, {nvlinks, true}, {kernels, false},  {transports, false}};
+    {number_of_ranks, false}, {versions, false}, {unknown_gpus, false},     {hosts, false},
+    {settings, false},        {launches, false}, {partitioned_gpus, false}, {shared_gpus, true},
+    {nvlinks, true},          {kernels, false},  {transports, false}};
 
 PathClass level_between(Facts all, int rank, int peer) {
   const PathClass there = toward(all, rank, peer).path, back = toward(all, peer, rank).path;
@@ -144,10 +157,14 @@ Verdict verdict_on(Facts all) {
 }
 
 std::string sentence(const Verdict& verdict) {
-  std::string text = reason_sentence(verdict.reason);
-  if (verdict.rank >= 0) text += " (rank " + std::to_string(verdict.rank);
-  if (verdict.peer >= 0) text += " and rank " + std::to_string(verdict.peer);
-  return verdict.rank >= 0 ? text + ")" : text;
+  const std::string text = reason_sentence(verdict.reason), ranks = ranks_of(verdict);
+  return ranks.empty() ? text : text + " (" + ranks + ")";
+}
+
+std::string details(const Verdict& verdict, Facts all) {
+  const std::string ranks = ranks_of(verdict);
+  if (verdict.reason != Reason::unknown_gpu) return ranks;
+  return ranks + ": " + std::string(text_of(at(all, verdict.rank).trouble));
 }
 
 bool same_gpu(const RankFacts& a, const RankFacts& b) {

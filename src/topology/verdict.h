@@ -27,6 +27,9 @@ Verdict verdict_on(std::span<const RankFacts> all);
 // The reason's sentence with the ranks that it is about.
 std::string sentence(const Verdict& verdict);
 
+// What the facts add to it: "rank 1", "rank 0 and rank 2", "rank 1: why"; empty for what concerns all.
+std::string details(const Verdict& verdict, std::span<const RankFacts> all);
+
 // Levels between the ranks as the ranks tell them: what one direction does not know the other may; NVLink if
 // either sees it; the farther where they disagree.
 PairLevels levels_between(std::span<const RankFacts> all);

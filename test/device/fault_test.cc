@@ -106,10 +106,13 @@ TEST(Faults, CorruptionFromASize) {
 TEST(Faults, CallsFailWithTheGivenCode) {
   const std::string faults =
       "fault peer-enable 0->1 code=711; fault host-register 2 code=712; fault allocate 3 code=2; fault "
-      "ipc-open 4->5 code=205";
+      "ipc-open 4->5 code=205; fault properties 6 code=101";
   on_machine({"8-4+4", faults, {}, {}}, [] {
     static char page[4096];
     void* memory;
+    cudaDeviceProp properties;
+    CUDA_OK(cudaGetDeviceProperties(&properties, 5));
+    EXPECT_EQ(cudaErrorInvalidDevice, cudaGetDeviceProperties(&properties, 6));
     EXPECT_EQ(cudaErrorTooManyPeers, cudaDeviceEnablePeerAccess(1, 0));
     CUDA_OK(cudaDeviceEnablePeerAccess(2, 0));
     CUDA_OK(cudaSetDevice(2));

@@ -49,6 +49,12 @@ def odd_ranks(report):
         report.check(f"one rank has another {setting}", differing(job, RANKS, "settings_differ"))
 
 
+def told(job, why):
+    """Every rank has told why, of every communicator of the job."""
+    times = job.log.count(why)
+    return [] if times >= RANKS and times == job.log.count("NCCL serves this communicator: ") else [job.log[:2000]]
+
+
 def devices(report):
     job = Job(SUITE, "--ranks", 2, "--same-device", *SHAPES, settings=LONG)
     report.check("two ranks on one device", differing(job, 2, "same_gpu"))
@@ -56,8 +62,12 @@ def devices(report):
     report.check("more ranks than the slab supports, without noise", differing(job, 10, "too_many_ranks"))
     for ranks in ([], ["--threads"]):
         job = Job(SUITE, "--ranks", RANKS, *ranks, *SHAPES, faults="fault no-kernel 1 code=209 from=64", settings=LONG)
-        named = [] if "no kernel in this build (rank 1)" in job.log else [job.log[:2000]]
+        named = told(job, "no kernel in this build: rank 1 (")
         report.check(f"one GPU is of an architecture without kernels {''.join(ranks)}", differing(job, RANKS, "no_kernel") + named)
+        job = Job(SUITE, "--ranks", RANKS, *ranks, *SHAPES, faults="fault properties 1 code=999", settings=LONG)
+        why = "NCCL serves this communicator: a rank cannot ask CUDA about its GPU: rank 1: cudaGetDeviceProperties: cudaErrorUnknown"
+        named = told(job, why)
+        report.check(f"one rank cannot ask CUDA about its GPU {''.join(ranks)}", differing(job, RANKS, "unknown_gpu") + named)
     job = Job(SUITE, "--ranks", RANKS, *SHAPES, settings=LONG,
               variables={"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"})
     report.check("NCCL's settings leave no way", differing(job, RANKS, "no_transport"))

@@ -165,6 +165,7 @@ TEST(Verdict, ForceOverridesNothingElse) {
       {Reason::other_host, [](auto& all) { set_text(all[1].boot_id, "9"); }},
       {Reason::settings_differ, [](auto& all) { all[1].settings = 9; }},
       {Reason::blocking_launches, [](auto& all) { all[1].blocking_launches = true; }},
+      {Reason::unknown_gpu, [](auto& all) { set_text(all[2].trouble, "cudaGetDeviceProperties: no"); }},
       {Reason::mig, [](auto& all) { all[1].mig = Answer::kYes; }},
       {Reason::no_kernel, [](auto& all) { all[1].has_kernel = false; }},
       {Reason::no_transport, [](auto& all) { all[1].shm_disabled = all[1].p2p_disabled = true; }},
@@ -182,6 +183,11 @@ TEST(Verdict, ForceOverridesNothingElse) {
 TEST(Verdict, ASentenceNamesTheRanks) {
   EXPECT_EQ(sentence({Reason::nvlink, 0, 2}),
             std::string(reason_sentence(Reason::nvlink)) + " (rank 0 and rank 2)");
+  std::vector<RankFacts> all = good(3);
+  set_text(all[2].trouble, "cudaGetDeviceProperties: no");
+  EXPECT_EQ(details(verdict_on(all), all), "rank 2: cudaGetDeviceProperties: no");
+  EXPECT_EQ(details({Reason::nvlink, 0, 2}, all), "rank 0 and rank 2");
+  EXPECT_EQ(details({Reason::one_rank, -1, -1}, all), "");
   EXPECT_EQ(sentence({Reason::mig, 1, -1}), std::string(reason_sentence(Reason::mig)) + " (rank 1)");
   EXPECT_EQ(sentence({Reason::one_rank, -1, -1}), reason_sentence(Reason::one_rank));
 }

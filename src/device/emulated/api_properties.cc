@@ -88,6 +88,8 @@ cudaError_t answer(Properties* out, int visible) {
     const int ordinal = runtime.ordinal(visible);
     if (out == nullptr) return cudaErrorInvalidValue;
     if (ordinal < 0) return cudaErrorInvalidDevice;
+    for (const Fault& fault : runtime.machine.faults)
+      if (fault.concerns(FaultKind::kProperties, ordinal, -1)) return fault.code;
     fill(runtime, ordinal, out);
     return cudaSuccess;
   });

@@ -21,6 +21,7 @@ enum class FaultKind {
   kHostAllocate,  // cudaHostAlloc
   kAllocate,      // cudaMalloc
   kStreamCreate,  // cudaStreamCreate
+  kProperties,    // cudaGetDeviceProperties, of the device itself
   kNoKernel,      // loading a kernel; `bytes` are those of its argument
   kHide,          // paths from and to `from` are unknown, as where sysfs and NVML are hidden
   kFreeze,  // kernels of `from` stop at their next store or wait when the one after `after` others starts

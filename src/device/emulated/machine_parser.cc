@@ -232,6 +232,7 @@ class Reader {
         {"host-allocate", FaultKind::kHostAllocate},
         {"allocate", FaultKind::kAllocate},
         {"stream-create", FaultKind::kStreamCreate},
+        {"properties", FaultKind::kProperties},
         {"no-kernel", FaultKind::kNoKernel},
         {"freeze", FaultKind::kFreeze},
         {"hide", FaultKind::kHide},
