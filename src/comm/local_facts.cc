@@ -94,6 +94,11 @@ Answer can_access(int device, const RankFacts& peer) {
   return can != 0 ? Answer::kYes : Answer::kNo;
 }
 
+// NVML may be hidden, and then the name tells: CUDA calls an instance "... MIG 1g.10gb".
+Answer mig_by_name(const char* name) {
+  return std::strstr(name, " MIG ") != nullptr ? Answer::kYes : Answer::kUnknown;
+}
+
 Status add_gpu_facts(int device, RankFacts* facts) {
   cudaDeviceProp properties{};
   char pci[32] = "";
@@ -109,6 +114,7 @@ Status add_gpu_facts(int device, RankFacts* facts) {
   topology::set_text(facts->uuid, uuid_text(properties.uuid));
   topology::set_text(facts->pci, pci);
   topology::set_text(facts->model, properties.name);
+  facts->mig = mig_by_name(properties.name);
   facts->architecture = properties.major * 10 + properties.minor;
   facts->has_kernel = static_cast<bool>(kernels::load_kernels());
   return Status::ok();
@@ -137,7 +143,7 @@ void add_peer_facts(int device, int rank, const std::vector<RankFacts>& all, Ran
   topology::set_peers(machine, rank, facts);
   facts->link = machine.gpus[static_cast<std::size_t>(rank)].link;
   facts->placement = topology::placement_fingerprint(machine);
-  facts->mig = machine.gpus[static_cast<std::size_t>(rank)].mig;
+  if (facts->mig != Answer::kYes) facts->mig = machine.gpus[static_cast<std::size_t>(rank)].mig;
   facts->confidential = machine.gpus[static_cast<std::size_t>(rank)].confidential;
   facts->numa_node = machine.gpus[static_cast<std::size_t>(rank)].numa_node;
   for (std::size_t peer = 0; peer < all.size() && peer < topology::kMaxRanks; ++peer)

@@ -13,6 +13,7 @@ struct Queries {
   decltype(&::nccl_slab_emulated_device) device = nullptr;
   decltype(&::nccl_slab_emulated_path) path = nullptr;
   decltype(&::nccl_slab_emulated_host) host = nullptr;
+  decltype(&::nccl_slab_emulated_mig) mig = nullptr;
 };
 
 Queries find_queries() {
@@ -21,6 +22,7 @@ Queries find_queries() {
       reinterpret_cast<decltype(queries.device)>(::dlsym(RTLD_DEFAULT, "nccl_slab_emulated_device"));
   queries.path = reinterpret_cast<decltype(queries.path)>(::dlsym(RTLD_DEFAULT, "nccl_slab_emulated_path"));
   queries.host = reinterpret_cast<decltype(queries.host)>(::dlsym(RTLD_DEFAULT, "nccl_slab_emulated_host"));
+  queries.mig = reinterpret_cast<decltype(queries.mig)>(::dlsym(RTLD_DEFAULT, "nccl_slab_emulated_mig"));
   return queries;
 }
 
@@ -40,6 +42,12 @@ PathClass path_between(const Queries& queries, int a, int b) {
   return word ? parse_path(word).value_or(PathClass::kUnknown) : PathClass::kUnknown;
 }
 
+// What NVML says elsewhere.
+Answer mig_mode(const Queries& queries, int ordinal) {
+  const int mig = queries.mig ? queries.mig(ordinal) : -1;
+  return mig < 0 ? Answer::kUnknown : mig == 0 ? Answer::kNo : Answer::kYes;
+}
+
 }  // namespace
 
 bool take_emulated_paths(Machine* machine) {
@@ -51,6 +59,8 @@ bool take_emulated_paths(Machine* machine) {
     for (int b = 0; b < machine->gpu_count(); ++b)
       machine->pair(a, b).pcie =
           path_between(queries, ordinals[static_cast<std::size_t>(a)], ordinals[static_cast<std::size_t>(b)]);
+  for (std::size_t gpu = 0; gpu < ordinals.size(); ++gpu)
+    machine->gpus[gpu].mig = mig_mode(queries, ordinals[gpu]);
   machine->source = "the emulated machine";
   return true;
 }

@@ -70,6 +70,15 @@ TEST(Machine, DefaultsHoldForTheDevicesBelow) {
   EXPECT_EQ(5, machine.devices[2].slots);
 }
 
+TEST(Machine, InstancesOfOneGpuShareItsAddress) {
+  const Machine machine = parsed(
+      "socket s\nbridge b under=s\ngpu 0 under=b pci=0001:17:00.0 mig=yes\n"
+      "gpu 1 under=b pci=0001:17:00.0 mig=yes\ngpu 2 under=b pci=10001:17:00.0\n");
+  EXPECT_TRUE(machine.devices[0].mig && machine.devices[1].mig);
+  EXPECT_FALSE(machine.devices[2].mig);
+  EXPECT_EQ(machine.devices[0].pci, machine.devices[1].pci);
+}
+
 TEST(Machine, PeerAccessIsPerDirectedPair) {
   const Machine machine = parsed(std::string(kTree) + "peer * no\npeer 0-1 yes\npeer 2->3 yes\n");
   EXPECT_TRUE(machine.peer[0][1]);
@@ -107,6 +116,8 @@ TEST(Machine, ComplaintsNameTheLine) {
             complaint("socket s\nbridge b under=s\ngpu 0 under=b\npeer 0-4 no\n"));
   EXPECT_EQ("test:2: a bridge hangs under a socket, a switch, gpu or nic under a bridge or switch",
             complaint("socket s\ngpu 0 under=s\n"));
+  EXPECT_EQ("test:4: 'maybe' is neither yes nor no",
+            complaint("socket s\nbridge b under=s\ngpu 0 under=b\ngpu 1 under=b mig=maybe\n"));
   EXPECT_EQ("test:1: '12XB' is not a size", complaint("defaults memory=12XB\n"));
 }
 

@@ -7,13 +7,14 @@ one line says why. That the damage is real without that is the negative control 
   corrupt a low bit  SelfTest.SumsAloneDoNotSeeALowBit: the short self-test lets it pass
   freeze             SelfTest.WithoutItAFrozenDeviceIsWaitedFor: no end before the device goes on
   slow               "asked for, slow peer memory is used" below: TRANSPORT=peer leaves the comparison of rates out
-  ipc-open, peer-enable, allocate, host-register, stream-create, no-kernel
+  ipc-open, peer-enable, allocate, host-register, host-allocate, stream-create, no-kernel, properties
                      fail in a call that says so: without its memory or kernels there is no slab to be damaged
   peer no            the driver's own word, before anything is built; a driver whose word is wrong is `drop`
   hide, host         take facts away. Unknown paths damage nothing (one island); ranks on two hosts could share no memory at all
 
 usage: faults_test.py SCENARIO
 """
+import pathlib
 import re
 import subprocess
 import sys
@@ -25,6 +26,8 @@ from job import SUITE, Job, LoneRanks
 from tap import run
 
 RANKS = 4
+MACHINES = pathlib.Path(__file__).resolve().parent.parent / "machines"
+SHARED_GPU = {"NCCL_MULTI_RANK_GPU_ENABLE": "1"}  # NCCL looks at addresses alone
 SETUP_LIMIT = 20  # seconds: the default limit, and what it takes a busy machine to notice
 CASES = ("--case", "shapes,in_place,average,graph_mixed,groups,communicators,split")
 WARNING = "peer memory does not work between these GPUs"
@@ -151,6 +154,26 @@ def odd_machines(report):
     report.check("ranks on two hosts", differing(job, RANKS, "other_host"))
 
 
+def addresses(report):
+    """GPUs are told apart by the whole address, its domain too, and instances of one GPU by their UUIDs."""
+    def told(job, line, times):
+        return [] if job.log.count(line) >= times else [f"not {times} times '{line}': {job.log[:2000]}"]
+
+    for ranks in ([], ["--threads"]):
+        job = Job(SUITE, "--ranks", RANKS, *ranks, *SHAPES, machine=str(MACHINES / "4-domains.machine"), settings=LONG)
+        served = [] if min(job.slab_calls(RANKS)) > 10 else [str(job.statistics)]
+        report.check(f"addresses differ in the domain alone {''.join(ranks)}", job.problems() + served
+                     + told(job, "uses the slab, islands 0,3|1,2, mailboxes in GPU memory", RANKS))
+    mig = {"machine": str(MACHINES / "4-mig.machine"), "settings": LONG}
+    for name, gpus in (("NVML", "0,1"), ("their name", "2,3"), ("one and the other", "0,2")):
+        job = Job(SUITE, "--ranks", 2, *SHAPES, **mig, variables={**SHARED_GPU, "CUDA_VISIBLE_DEVICES": gpus})
+        report.check(f"MIG instances, by {name}", differing(job, 2, "mig") + told(job, "confidential mode: rank 0 (", 2))
+    job = Job(SUITE, "--ranks", 2, *SHAPES, **mig, faults="fault hide *", variables={**SHARED_GPU, "CUDA_VISIBLE_DEVICES": "0,1"})
+    served = [] if min(job.slab_calls(2)) > 10 else [str(job.statistics)]
+    report.check("MIG instances that nothing tells of: two GPUs by their UUIDs, in host memory", job.problems() + served
+                 + told(job, "mailboxes in host memory", 2))
+
+
 def slow_pairs(report):
     """Peer memory that is far slower than host memory is left, by the first communicator for all that follow."""
     def served(job, memory, retreats):
@@ -222,7 +245,7 @@ def verified(report):
 
 SCENARIOS = {"lying pairs": lying_pairs, "unmapped pairs": unmapped_pairs, "no way left": no_way_left,
              "out of memory": out_of_memory, "frozen": frozen,
-             "bounded": bounded, "odd machines": odd_machines, "slow pairs": slow_pairs, "apart": apart,
+             "bounded": bounded, "odd machines": odd_machines, "addresses": addresses, "slow pairs": slow_pairs, "apart": apart,
              "verified": verified}
 
 if __name__ == "__main__":

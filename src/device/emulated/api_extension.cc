@@ -44,6 +44,14 @@ __attribute__((visibility("default"))) const char* nccl_slab_emulated_host(int d
   return machine->machine.devices[device].host.c_str();
 }
 
+__attribute__((visibility("default"))) int nccl_slab_emulated_mig(int device) {
+  Runtime* machine = runtime();
+  if (machine == nullptr || !machine->machine.has(device)) return -1;
+  for (const Fault& fault : machine->machine.faults)
+    if (fault.concerns(FaultKind::kHide, device, -1)) return -1;
+  return machine->machine.devices[device].mig ? 1 : 0;
+}
+
 __attribute__((visibility("default"))) void nccl_slab_emulated_freeze(int device, int frozen) {
   Runtime* machine = runtime();
   if (machine != nullptr && machine->machine.has(device)) machine->state.frozen(device) = frozen != 0;

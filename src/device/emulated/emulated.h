@@ -56,6 +56,8 @@ const char* nccl_slab_emulated_path(int device, int other_device);
 // unknown.
 const char* nccl_slab_emulated_host(int device);
 int nccl_slab_emulated_island(int device);
+// 1: the device is a MIG instance; 0: it is a whole GPU; -1: the description hides it, or the ordinal is unknown.
+int nccl_slab_emulated_mig(int device);
 
 // Stops (1) or releases (0) the kernels of a device, in every process of the machine: a frozen kernel stays
 // in its next store, yield or start. Faults of the machine description freeze too. nccl_slab_emulated_frozen:

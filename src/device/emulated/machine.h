@@ -29,6 +29,7 @@ struct DeviceDescription {
   std::string pci = "0000:00:00.0";
   std::string model = "Emulated PCIe GPU";
   std::string host;  // a name for the host that it is on; ranks on devices of other names are elsewhere
+  bool mig = false;  // an instance of a partitioned GPU, whose address others may have, too
   int compute_major = 8, compute_minor = 6;
   std::uint64_t memory = 16ull << 30;  // bytes
   int slots = 16;                      // blocks that may be resident at once

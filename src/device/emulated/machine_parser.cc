@@ -38,6 +38,11 @@ std::uint64_t bytes(const std::string& text) {
   return static_cast<std::uint64_t>(value * static_cast<double>(1ull << shift));
 }
 
+bool yes(const std::string& text) {
+  if (text != "yes" && text != "no") throw Complaint{"'" + text + "' is neither yes nor no"};
+  return text == "yes";
+}
+
 // The words of one line: keyword, then arguments; `key=value` arguments apart. Values may be quoted.
 struct Statement {
   std::vector<std::string> words;
@@ -174,6 +179,7 @@ class Reader {
       throw Complaint{"gpus are numbered 0, 1, 2, ... in order"};
     DeviceDescription device = defaults_;
     device.pci = statement.take("pci", device.pci);
+    device.mig = yes(statement.take("mig", "no"));
     properties(statement, &device);
     device.node = add_node(TreeKind::kGpu, statement);
     machine_.devices.push_back(device);
@@ -202,14 +208,13 @@ class Reader {
 
   void set_peer(Statement& statement) {
     const Pair which = pair(statement.word(1));
-    const std::string& answer = statement.word(2);
-    if (answer != "yes" && answer != "no") throw Complaint{"peer PAIR yes|no"};
+    const bool answer = yes(statement.word(2));
     for (int a = 0; a < machine_.size(); ++a) {
       for (int b = 0; b < machine_.size(); ++b) {
         const auto matches = [&](int from, int to) {
           return (which.from < 0 || which.from == from) && (which.to < 0 || which.to == to);
         };
-        if (a != b && (matches(a, b) || (which.both && matches(b, a)))) machine_.peer[a][b] = answer == "yes";
+        if (a != b && (matches(a, b) || (which.both && matches(b, a)))) machine_.peer[a][b] = answer;
       }
     }
   }
