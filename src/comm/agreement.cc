@@ -54,16 +54,37 @@ bool all_proven(const Agreement& agreement) {
   return true;
 }
 
-IslandNode tree_of(std::span<const RankFacts> all, const Settings& settings) {
-  const int nranks = static_cast<int>(all.size());
-  IslandNode tree;
-  if (!settings.islands.empty()) {
-    const Status status = topology::parse_islands(settings.islands, nranks, &tree);
-    if (status) return tree;
+bool set_by_user(const Settings& settings, int nranks, IslandNode* tree) {
+  if (settings.islands.empty()) return false;
+  const Status status = topology::parse_islands(settings.islands, nranks, tree);
+  if (!status)
     NCCL_SLAB_INFO("NCCL_SLAB_ISLANDS does not fit this communicator of %d ranks: %s", nranks,
                    status.what().c_str());
+  return static_cast<bool>(status);
+}
+
+// Ranks may have measured a pair in different communicators: the best counts, since whatever disturbs makes it
+// slower.
+topology::RateMatrix agreed_rates(std::span<const RankFacts> all) {
+  topology::RateMatrix agreed;
+  const int nranks = static_cast<int>(all.size());
+  for (const RankFacts& facts : all)
+    for (int from = 0; from < nranks; ++from)
+      for (int to = 0; to < nranks; ++to)
+        agreed.set(from, to, std::max(agreed.at(from, to), facts.rates.at(from, to)));
+  return agreed;
+}
+
+void find_islands(Agreement* agreement, const Settings& settings) {
+  const int nranks = static_cast<int>(agreement->facts.size());
+  if (set_by_user(settings, nranks, &agreement->tree)) {
+    agreement->islands_from = IslandSource::kSetting;
+    return;
   }
-  return topology::island_tree(topology::levels_between(all));
+  agreement->tree = topology::island_tree(topology::levels_between(agreement->facts));
+  if (!agreement->may_form_islands()) return;
+  agreement->tree = topology::islands_from_rates(agreed_rates(agreement->facts), nranks);
+  if (!agreement->tree.children.empty()) agreement->islands_from = IslandSource::kRates;
 }
 
 }  // namespace
@@ -74,10 +95,10 @@ Agreement conclude(std::vector<RankFacts> facts, const Settings& settings) {
   agreement.verdict = topology::verdict_on(agreement.facts);
   if (!agreement.verdict.use()) return agreement;
   const int nranks = static_cast<int>(agreement.facts.size());
-  agreement.tree = tree_of(agreement.facts, settings);
   for (int from = 0; from < nranks; ++from)
     for (int to = 0; to < nranks; ++to)
       agreement.transports.push_back(choose(agreement.facts, from, to, settings.transport));
+  find_islands(&agreement, settings);
   agreement.proven = all_proven(agreement);
   return agreement;
 }
@@ -88,6 +109,11 @@ bool Agreement::uses_host_memory() const {
     for (int to = 0; to < ranks; ++to)
       if (from != to && transport(from, to) == Transport::kHost) return true;
   return false;
+}
+
+bool Agreement::may_form_islands() const {
+  return islands_from == IslandSource::kLevels && tree.children.empty() && facts.size() > 2 &&
+         !uses_host_memory();
 }
 
 bool Agreement::same_table() const {
@@ -117,6 +143,11 @@ Agreement without_peer_memory(Agreement agreement, const topology::PairSet& lyin
 
 Agreement with_slow_pairs(Agreement agreement, const topology::PairSet& slow, const Settings& settings) {
   for (RankFacts& facts : agreement.facts) facts.slow.add(slow);
+  return conclude(std::move(agreement.facts), settings);
+}
+
+Agreement with_rates(Agreement agreement, const topology::RateMatrix& rates, const Settings& settings) {
+  for (RankFacts& facts : agreement.facts) facts.rates = rates;
   return conclude(std::move(agreement.facts), settings);
 }
 

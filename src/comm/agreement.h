@@ -13,12 +13,16 @@
 
 namespace nccl_slab::comm {
 
+// What the island tree follows from.
+enum class IslandSource : std::uint8_t { kLevels, kRates, kSetting };
+
 enum class Transport : std::uint8_t { kPeer, kHost };
 
 struct Agreement {
   std::vector<topology::RankFacts> facts;  // by rank
   topology::Verdict verdict;
   IslandNode tree;  // canonical; of one level where nothing divides the ranks
+  IslandSource islands_from = IslandSource::kLevels;
 
   // How data goes from one rank to another.
   Transport transport(int from, int to) const {
@@ -29,6 +33,8 @@ struct Agreement {
   bool proven = false;
 
   bool uses_host_memory() const;
+  // The levels do not divide the ranks, and rates may: all pairs go one way, and there are enough of them.
+  bool may_form_islands() const;
   // Whether every rank has read the same tuning table and sees the same placement; if not, none counts.
   bool same_table() const;
   // The circumstances under which a table's entries hold. REQUIRES: verdict.use().
@@ -46,6 +52,8 @@ Agreement conclude(std::vector<topology::RankFacts> facts, const Settings& setti
 topology::PairSet peer_pairs(const Agreement& agreement);
 // The conclusions when host memory has turned out to be much faster for some pairs; pure.
 Agreement with_slow_pairs(Agreement agreement, const topology::PairSet& slow, const Settings& settings);
+// The conclusions when the rates of peer memory have been measured; pure.
+Agreement with_rates(Agreement agreement, const topology::RateMatrix& rates, const Settings& settings);
 // The conclusions when peer memory has turned out not to work for some pairs; pure.
 Agreement without_peer_memory(Agreement agreement, const topology::PairSet& lying, const Settings& settings);
 

@@ -111,7 +111,7 @@ class SetUp {
   // Everyone's outcome of the first stage in which a rank failed; none if the slab works.
   Outcome attempt() {
     if (const Outcome all = passed(&SetUp::build, &SetUp::check); all.reason != Reason::none) return all;
-    if (!rates_known_ && may_have_slow_pairs(agreement_, settings())) {
+    if (!rates_known_ && rates_matter(agreement_, settings())) {
       bool changed = false;
       const Outcome measured = compare_rates(&changed);
       if (changed) return attempt();
@@ -135,19 +135,24 @@ class SetUp {
     return {};
   }
 
-  // Pairs that are far faster through host memory go that way, and the slab is built anew; once.
+  // Pairs that are far faster through host memory go that way, or the ranks form islands, and the slab is built
+  // anew; once.
   Outcome compare_rates(bool* changed) {
     rates_known_ = true;
     RateFindings findings;
     Outcome mine;
-    if (const Status met = find_slow_pairs(*engine_, agreement_, deadline_, &findings); !met)
-      mine = unmet(met);
+    if (const Status met = measure_pairs(*engine_, agreement_, deadline_, &findings); !met) mine = unmet(met);
     if (findings.stuck) mine = {Reason::self_test_failed, "a test kernel does not end", {}, true};
     const Outcome all = share(mine);
-    if (all.reason != Reason::none || findings.slow.empty()) return all;
-    remember_slow(agreement_.facts, findings.slow);
-    retreat(with_slow_pairs(agreement_, findings.slow, settings()), findings.text);
-    *changed = true;
+    if (all.reason != Reason::none) return all;
+    *changed = !findings.slow.empty() || findings.islands;
+    if (!findings.slow.empty()) {
+      remember_slow(agreement_.facts, findings.slow);
+      retreat(with_slow_pairs(agreement_, findings.slow, settings()), findings.text);
+    } else if (findings.islands) {
+      remember_rates(agreement_.facts, *findings.islands);
+      begin_anew(with_rates(agreement_, *findings.islands, settings()));
+    }
     return all;
   }
 
@@ -215,6 +220,10 @@ class SetUp {
   void retreat(Agreement next, const std::string& why) {
     NCCL_SLAB_INFO("rank %d of %d: pairs go over to host memory: %s", communicator_->rank(),
                    communicator_->nranks(), why.c_str());
+    begin_anew(std::move(next));
+  }
+
+  void begin_anew(Agreement next) {
     engine_.reset();
     agreement_ = std::move(next);
   }
@@ -271,8 +280,10 @@ class SetUp {
       return;
     }
     NCCL_SLAB_INFO(
-        "rank %d of %d: reduce-scatter uses the slab, islands %s, mailboxes in %s memory (set up in %.1f ms)",
+        "rank %d of %d: reduce-scatter uses the slab, islands %s%s, mailboxes in %s memory (set up in %.1f "
+        "ms)",
         rank, nranks, topology::island_text(agreement_.tree).c_str(),
+        agreement_.islands_from == IslandSource::kRates ? " from measured rates" : "",
         engine_->plan_facts().host_memory ? "host" : "GPU", ms);
   }
 

@@ -13,6 +13,7 @@ using topology::RankFacts;
 
 struct Learned {
   bool lying = false, slow = false, told = false, proven_peer = false, proven_host = false;
+  std::uint32_t rate = 0;  // MB/s; 0: unknown
 };
 
 struct History {
@@ -47,6 +48,7 @@ void recall_pairs(const std::vector<RankFacts>& all, RankFacts* facts) {
     if (known.slow) facts->slow.add(from, to);
     if (known.proven_peer) facts->proven_peer.add(from, to);
     if (known.proven_host) facts->proven_host.add(from, to);
+    facts->rates.set(from, to, known.rate);
   });
 }
 
@@ -56,6 +58,10 @@ void remember_lying(const std::vector<RankFacts>& all, const PairSet& pairs) {
 
 void remember_slow(const std::vector<RankFacts>& all, const PairSet& pairs) {
   for_each_pair(all, [&](int from, int to, Learned& known) { known.slow |= pairs.has(from, to); });
+}
+
+void remember_rates(const std::vector<RankFacts>& all, const topology::RateMatrix& rates) {
+  for_each_pair(all, [&](int from, int to, Learned& known) { known.rate = rates.at(from, to); });
 }
 
 bool first_to_tell(const std::vector<RankFacts>& all, const PairSet& pairs) {

@@ -10,13 +10,15 @@
 
 namespace nccl_slab::comm {
 
-// Fills facts->lying, slow and proven_*. REQUIRES: at most topology::kMaxRanks ranks.
+// Fills facts->lying, slow, proven_* and rates. REQUIRES: at most topology::kMaxRanks ranks.
 void recall_pairs(const std::vector<topology::RankFacts>& all, topology::RankFacts* facts);
 
 // Peer memory of these pairs failed.
 void remember_lying(const std::vector<topology::RankFacts>& all, const topology::PairSet& pairs);
 // Peer memory of these pairs is much slower than host memory.
 void remember_slow(const std::vector<topology::RankFacts>& all, const topology::PairSet& pairs);
+// These rates of peer memory make islands.
+void remember_rates(const std::vector<topology::RankFacts>& all, const topology::RateMatrix& rates);
 // True if the user has not been told of one of these pairs yet; counts as telling of them.
 bool first_to_tell(const std::vector<topology::RankFacts>& all, const topology::PairSet& pairs);
 // All pairs of a communicator have passed the whole self-test.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/settings.h"
+#include "comm/island_question.h"
 #include "comm/meeting_contribution.h"
 #include "comm/quarantine.h"
 #include "device/owned.h"
@@ -62,26 +63,39 @@ class Measuring {
         rank_(engine.meeting().rank()),
         ranks_(engine.meeting().nranks()),
         bytes_(std::min(kBytes, engine.slab().outbound_rings(rank_, (rank_ + 1) % ranks_).bytes)),
-        asked_(pairs_with_a_choice(agreement)),
+        choice_(pairs_with_a_choice(agreement)),
+        peers_(peer_pairs(agreement)),
+        slow_(choice_),
+        islands_(agreement.may_form_islands()),
         numa_node_(agreement.facts[static_cast<std::size_t>(rank_)].numa_node),
         hosts_(static_cast<std::size_t>(ranks_)) {}
 
   Status run(RateFindings* findings) {
     if (const Status met = open(); !met) return met;
-    for (int pass = 0; everyone_able_ && !anyone_late_ && pass < kPasses && !asked_.empty(); ++pass) {
+    for (int pass = 0; everyone_able_ && !anyone_late_ && pass < kPasses && !asked().empty(); ++pass) {
       if (const Status met = measure_all(); !met) return met;
       if (const Status met = share(); !met) return met;
-      asked_ = slow_pairs(gathered_, asked_);
+      slow_ = slow_pairs(gathered_, slow_);
+      if (!anyone_late_) islands_.look(gathered_);  // of a whole pass
     }
-    if (!everyone_able_ || asked_.empty()) return Status::ok();
-    findings->slow = asked_;
-    findings->text = text();
+    if (everyone_able_) conclude(findings);
     return Status::ok();
   }
 
   bool stuck() const { return stuck_; }
 
  private:
+  PairSet asked() const { return islands_.open() ? peers_ : slow_; }
+
+  // Islands are of pairs that all go one way.
+  void conclude(RateFindings* findings) const {
+    findings->slow = slow_;
+    if (!slow_.empty())
+      findings->text = text();
+    else
+      findings->islands = islands_.answer();
+  }
+
   // The host memory of every rank, where its mailboxes would be: on the owner's node.
   Status open() {
     const bool made = static_cast<bool>(open_own());
@@ -102,7 +116,7 @@ class Measuring {
 
   bool map_others(std::vector<Contribution>* all) {
     for (int peer = 0; peer < ranks_; ++peer) {
-      if (!asked_.has(rank_, peer)) continue;
+      if (!choice_.has(rank_, peer)) continue;
       auto& descriptors = (*all)[at(peer)].descriptors;
       if (descriptors.empty() ||
           !device::SharedHostMemory::attach(std::move(descriptors[0]), bytes_, &hosts_[at(peer)]))
@@ -117,7 +131,7 @@ class Measuring {
       std::vector<Contribution> all;
       if (const Status met = engine_.meeting().all_gather({}, deadline_, &all); !met) return met;
       const int to = (rank_ + step) % ranks_;
-      if (!asked_.has(rank_, to)) continue;
+      if (!asked().has(rank_, to)) continue;
       for (int attempt = 0; attempt < kAttempts && able_ && !late(); ++attempt) compare_ways(to);
     }
     const void* const inbound = hosts_[at(rank_)].device_pointer();
@@ -128,7 +142,8 @@ class Measuring {
 
   void compare_ways(int to) {
     const double peer = rate(engine_.slab().outbound_rings(rank_, to).data, own_.get(), 0);
-    const double host = rate(hosts_[at(to)].device_pointer(), own_.get(), 0);
+    const bool choice = choice_.has(rank_, to);
+    const double host = choice ? rate(hosts_[at(to)].device_pointer(), own_.get(), 0) : 0;
     if (!able_) return;
     WayRates& rates = rates_.to[to];
     // Whatever disturbs a measurement makes it slower: the best counts.
@@ -188,7 +203,7 @@ class Measuring {
   std::string text() const {
     char line[160] = "";
     for_each_pair(ranks_, [&](int from, int to) {
-      if (!asked_.has(from, to) || line[0] != '\0') return;
+      if (!slow_.has(from, to) || line[0] != '\0') return;
       const WayRates& rates = gathered_[at(from)].to[to];
       std::snprintf(line, sizeof(line),
                     "from rank %d to rank %d peer memory carries %.2g GB/s, host memory %.2g", from, to,
@@ -203,7 +218,9 @@ class Measuring {
   const Deadline deadline_, patience_, last_attempt_;
   const int rank_, ranks_;
   const std::size_t bytes_;
-  PairSet asked_;
+  const PairSet choice_, peers_;
+  PairSet slow_;  // as far as is known
+  IslandQuestion islands_;
   const int numa_node_;
   device::Stream stream_;
   device::PooledMemory own_;
@@ -216,18 +233,17 @@ class Measuring {
 
 }  // namespace
 
-bool may_have_slow_pairs(const Agreement& agreement, const Settings& settings) {
+bool rates_matter(const Agreement& agreement, const Settings& settings) {
   if (agreement.proven || settings.transport != "auto") return false;
   bool share_a_gpu = false;
   for_each_pair(static_cast<int>(agreement.facts.size()), [&](int from, int to) {
     share_a_gpu |= topology::same_gpu(agreement.facts[static_cast<std::size_t>(from)],
                                       agreement.facts[static_cast<std::size_t>(to)]);
   });
-  return !share_a_gpu && !pairs_with_a_choice(agreement).empty();
+  return !share_a_gpu && (agreement.may_form_islands() || !pairs_with_a_choice(agreement).empty());
 }
 
-Status find_slow_pairs(Engine& engine, const Agreement& agreement, Deadline deadline,
-                       RateFindings* findings) {
+Status measure_pairs(Engine& engine, const Agreement& agreement, Deadline deadline, RateFindings* findings) {
   auto measuring = std::make_shared<Measuring>(engine, agreement, deadline);
   const Status met = measuring->run(findings);
   findings->stuck = measuring->stuck();

@@ -1,8 +1,10 @@
 // Pair rates: on some machines peer memory works and is far slower than a detour through host memory (requests that are
 // redirected to the root, weak root complexes). Before the self-test the ranks measure both ways of every directed pair,
-// with the stores of the kernels and under the load of all ranks, and draw one conclusion.
+// with the stores of the kernels and under the load of all ranks, and draw one conclusion. Where the levels of
+// the pairs tell nothing apart, the rates of peer memory may also show islands.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "comm/engine.h"
@@ -14,20 +16,21 @@ namespace nccl_slab::comm {
 inline constexpr double kMuchSlower = 0.5;
 
 struct RateFindings {
-  topology::PairSet slow;  // the same on all ranks
-  std::string text;        // of the first of them, with its rates
-  bool stuck = false;      // a kernel does not end: memory of the engine may still be written
+  topology::PairSet slow;                       // the same on all ranks
+  std::string text;                             // of the first of them, with its rates
+  std::optional<topology::RateMatrix> islands;  // rates that make islands; the same on all ranks
+  bool stuck = false;  // a kernel does not end: memory of the engine may still be written
 };
 
-// Whether it is worth asking: a pair goes through peer memory and may do otherwise, no two ranks share a GPU,
-// and the pairs are not known from earlier communicators. Pure.
-bool may_have_slow_pairs(const Agreement& agreement, const Settings& settings);
+// Whether it is worth asking: a pair goes through peer memory and may do otherwise, or rates may show islands;
+// no two ranks share a GPU, and the pairs are not known from earlier communicators. Pure.
+bool rates_matter(const Agreement& agreement, const Settings& settings);
 
 // Called by all ranks on the current device, after the pair check; the rings are scratch memory. No attempt
 // begins after an eighth of the time until the deadline, and all of it ends within half of it. What one rank
 // cannot measure leaves *findings without pairs. An error: the meeting failed, and this rank must not say yes.
 // No kernel of ours runs any more, unless *findings says stuck.
-Status find_slow_pairs(Engine& engine, const Agreement& agreement, Deadline deadline, RateFindings* findings);
+Status measure_pairs(Engine& engine, const Agreement& agreement, Deadline deadline, RateFindings* findings);
 
 // The two ways from one rank to another, tried in turn.
 struct WayRates {

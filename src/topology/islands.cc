@@ -6,33 +6,14 @@
 #include <set>
 #include <utility>
 
+#include "topology/connected.h"
+
 namespace nccl_slab::topology {
 namespace {
 
 using Members = std::vector<int>;
 
 const int kInsideIslands = PairLevels::farthest(PathClass::kNode);
-
-// Groups of `members` that are connected by pairs of which `joins` holds, in canonical order.
-template <typename Joins>
-Partition connected(const Members& members, Joins joins) {
-  Partition groups;
-  Members open = members;
-  while (!open.empty()) {
-    Members group{open.front()};
-    open.erase(open.begin());
-    for (std::size_t next = 0; next < group.size(); ++next) {
-      const int from = group[next];
-      const auto reached =
-          std::stable_partition(open.begin(), open.end(), [&](int to) { return !joins(from, to); });
-      group.insert(group.end(), reached, open.end());
-      open.erase(reached, open.end());
-    }
-    std::sort(group.begin(), group.end());
-    groups.push_back(std::move(group));
-  }
-  return groups;
-}
 
 Partition connected_within(const PairLevels& levels, const Members& members, int farthest) {
   return connected(members, [&](int a, int b) { return levels.distance(a, b) <= farthest; });

@@ -14,6 +14,7 @@
 #include "topology/machine.h"
 #include "topology/nccl_settings.h"
 #include "topology/pair_set.h"
+#include "topology/rate_islands.h"
 
 namespace nccl_slab::topology {
 
@@ -53,6 +54,7 @@ struct RankFacts {
   PairSet lying;                     // peer memory failed: cannot be mapped, or data did not arrive whole
   PairSet slow;                      // peer memory works, and carries far less than host memory
   PairSet proven_peer, proven_host;  // passed the whole self-test through that memory
+  RateMatrix rates;                  // of peer memory, where they made islands
 };
 static_assert(std::is_trivially_copyable_v<RankFacts>);
 

@@ -233,5 +233,77 @@ TEST(Seed, KnowsTheLinks) {
             predicted_small_until(conclude(fast, default_settings())));
 }
 
+// Of 4 ranks at one level: fast inside {0,3}{1,2}.
+topology::RateMatrix two_islands() {
+  topology::RateMatrix rates;
+  for (int from = 0; from < 4; ++from)
+    for (int to = 0; to < 4; ++to) rates.set(from, to, from + to == 3 ? 24000 : 11000);
+  return rates;
+}
+
+std::string islands_of(const Agreement& agreement) {
+  return topology::island_text(agreement.tree);
+}
+
+TEST(Agreement, IslandsFromRatesWhereTheLevelsDivideNothing) {
+  const Agreement before = conclude(good_facts(4), default_settings());
+  EXPECT_TRUE(before.may_form_islands());
+  const Agreement after = with_rates(before, two_islands(), default_settings());
+  EXPECT_EQ(islands_of(after), "0,3|1,2");
+  EXPECT_EQ(after.islands_from, IslandSource::kRates);
+  EXPECT_FALSE(after.may_form_islands()) << "they are known";
+  std::vector<RankFacts> hidden = good_facts(4);
+  for (RankFacts& facts : hidden)
+    for (topology::PeerFacts& way : facts.peers) way.path = PathClass::kUnknown;
+  EXPECT_EQ(islands_of(with_rates(conclude(hidden, default_settings()), two_islands(), default_settings())),
+            "0,3|1,2");
+}
+
+TEST(Agreement, LevelsAndTheUserCountMoreThanRates) {
+  const Agreement sockets = conclude(on_two_sockets(4, 2), default_settings());
+  EXPECT_FALSE(sockets.may_form_islands());
+  EXPECT_EQ(islands_of(with_rates(sockets, two_islands(), default_settings())), "0,1|2,3");
+  for (const char* islands : {"0,1,2,3", "0,2|1,3"}) {
+    const Agreement users = conclude(good_facts(4), with_islands(islands));
+    EXPECT_FALSE(users.may_form_islands());
+    const Agreement after = with_rates(users, two_islands(), with_islands(islands));
+    EXPECT_EQ(islands_of(after), islands);
+    EXPECT_EQ(after.islands_from, IslandSource::kSetting);
+  }
+}
+
+// One process of four has seen them: all ranks conclude alike, since its rates are among everyone's facts. Of a
+// pair that two have measured the better rate counts.
+TEST(Agreement, RatesThatOneRankRemembersAreEverybodys) {
+  std::vector<RankFacts> all = good_facts(4);
+  all[2].rates = two_islands();
+  EXPECT_EQ(islands_of(conclude(all, default_settings())), "0,3|1,2");
+  all[1].rates.set(0, 1, 20000);
+  EXPECT_EQ(islands_of(conclude(all, default_settings())), "0,1,2,3");
+}
+
+TEST(Agreement, RatesOfPeerMemoryAreNoneOfHostMemory) {
+  Agreement agreement =
+      with_rates(conclude(good_facts(4), default_settings()), two_islands(), default_settings());
+  PairSet lying;
+  lying.add(0, 3);
+  EXPECT_EQ(islands_of(without_peer_memory(agreement, lying, default_settings())), "0,1,2,3");
+  EXPECT_EQ(islands_of(with_rates(conclude(good_facts(4), with_transport("host")), two_islands(),
+                                  with_transport("host"))),
+            "0,1,2,3");
+}
+
+TEST(Agreement, RatesAreRememberedByProcess) {
+  std::vector<RankFacts> all = good_facts(4);
+  for (RankFacts& facts : all) topology::set_text(facts.uuid, "GPU-rates-" + std::to_string(facts.rank));
+  remember_rates(all, two_islands());
+  std::vector<RankFacts> some{all[2], all[0], all[1]};
+  RankFacts mine;
+  recall_pairs(some, &mine);
+  EXPECT_EQ(mine.rates.at(0, 2), 24000u) << "ranks 2 and 1 of then";
+  EXPECT_EQ(mine.rates.at(1, 0), 11000u);
+  EXPECT_EQ(mine.rates.at(0, 0), 0u);
+}
+
 }  // namespace
 }  // namespace nccl_slab::comm

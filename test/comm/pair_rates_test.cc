@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "comm/island_question.h"
 #include "facts.h"
 
 namespace nccl_slab::comm {
@@ -69,9 +70,9 @@ TEST(PairRates, NothingMeasuredIsNotSlow) {
 TEST(PairRates, AreAskedForWhereThereIsAChoice) {
   const auto asked = [](std::vector<RankFacts> all, const char* transport) {
     const Settings settings = with_transport(transport);
-    return may_have_slow_pairs(conclude(std::move(all), settings), settings);
+    return rates_matter(conclude(std::move(all), settings), settings);
   };
-  std::vector<RankFacts> no_host = good_facts(3), no_peers = good_facts(3), one_gpu = good_facts(3);
+  std::vector<RankFacts> no_host = good_facts(2), no_peers = good_facts(3), one_gpu = good_facts(3);
   for (RankFacts& facts : no_host) facts.shm_disabled = true;
   for (RankFacts& facts : no_peers) facts.p2p_disabled = true;
   for (RankFacts& facts : one_gpu) facts.force = true;
@@ -84,10 +85,65 @@ TEST(PairRates, AreAskedForWhereThereIsAChoice) {
   EXPECT_FALSE(asked(one_gpu, "auto"));
 }
 
+TEST(PairRates, AreAskedForWhereTheLevelsDivideNothing) {
+  const Settings settings = default_settings();
+  const auto asked = [&](const std::vector<RankFacts>& all) {
+    return rates_matter(conclude(all, settings), settings);
+  };
+  std::vector<RankFacts> all = good_facts(3);
+  for (RankFacts& facts : all) facts.shm_disabled = true;
+  EXPECT_TRUE(asked(all));
+  for (int rank = 0; rank < 2; ++rank)
+    all[rank].peers[2].path = all[2].peers[rank].path = topology::PathClass::kSys;
+  EXPECT_FALSE(asked(all)) << "0,1|2 by the levels";
+}
+
+// Peer memory of 4 ranks, with these rates inside {0,2}{1,3} and between them.
+std::vector<PairRates> two_islands(double inside, double across) {
+  auto rates = rates_of(4, across, 0, 0);
+  for (int from = 0; from < 4; ++from) rates[from].to[(from + 2) % 4].peer = inside;
+  return rates;
+}
+
+TEST(IslandQuestion, IsAnsweredByPassesThatAreAlike) {
+  IslandQuestion question(true);
+  question.look(two_islands(12, 5));
+  EXPECT_TRUE(question.open());
+  EXPECT_FALSE(question.answer()) << "one pass is not enough";
+  question.look(two_islands(13, 6));
+  ASSERT_TRUE(question.answer());
+  EXPECT_EQ(question.answer()->at(0, 2), 13000u);
+  EXPECT_EQ(question.answer()->at(3, 0), 6000u);
+}
+
+TEST(IslandQuestion, NoiseIsOverWithTheNextPass) {
+  IslandQuestion question(true);
+  question.look(two_islands(12, 5));
+  question.look(two_islands(12, 11));
+  EXPECT_FALSE(question.open());
+  question.look(two_islands(12, 5));
+  EXPECT_FALSE(question.answer()) << "once unclear, always unclear";
+  IslandQuestion other(true);
+  auto rates = two_islands(12, 5);
+  other.look(rates);
+  std::swap(rates[0].to[1], rates[0].to[2]), std::swap(rates[1].to[0], rates[1].to[3]);
+  std::swap(rates[2].to[0], rates[2].to[3]), std::swap(rates[3].to[2], rates[3].to[1]);
+  other.look(rates);  // {0,1}{2,3}
+  EXPECT_FALSE(other.open());
+  EXPECT_FALSE(other.answer());
+}
+
+TEST(IslandQuestion, NobodyAsked) {
+  IslandQuestion question(false);
+  for (int pass = 0; pass < 3; ++pass) question.look(two_islands(12, 5));
+  EXPECT_FALSE(question.open());
+  EXPECT_FALSE(question.answer());
+}
+
 TEST(PairRates, AreKnownOfProvenPairs) {
   std::vector<RankFacts> all = good_facts(3);
   for (RankFacts& facts : all) facts.proven_peer = all_pairs(3);
-  EXPECT_FALSE(may_have_slow_pairs(conclude(all, default_settings()), default_settings()));
+  EXPECT_FALSE(rates_matter(conclude(all, default_settings()), default_settings()));
 }
 
 }  // namespace

@@ -203,6 +203,36 @@ def slow_pairs(report):
     report.check("slow peer memory without another way", served(job, "GPU", 0))
 
 
+def measured_islands(report):
+    """Levels that tell nothing apart, and links of which some are far slower: the ranks form islands by what they have measured."""
+    def slow(rate):
+        return "; ".join(f"fault slow {pair} rate={rate}" for pair in ("0-1", "0-3", "2-1", "2-3"))
+
+    how = {"settings": {**LONG, "SLAB_MIB": "1"}, "variables": {"NCCL_SHM_DISABLE": "1"}}
+    line = "uses the slab, islands 0,2|1,3 from measured rates, mailboxes in GPU memory"
+
+    def unformed(job):
+        lines = job.log.count(line)  # in the communicators that follow, too, which measure nothing
+        good = lines >= 2 * RANKS and lines == job.log.count("of 4: reduce-scatter uses the slab") and "islands" in job.algorithms()
+        return job.problems() + ([] if good and min(job.slab_calls(RANKS)) > 10 else [f"{lines} lines", job.log[:3000]])
+
+    def form(machine, faults, ranks):
+        """A machine that is busy enough copies no faster than the first of these rates, and then there are rightly no islands."""
+        for rate in (0.01, 0.001):
+            job = Job(SUITE, "--ranks", RANKS, "--case", "shapes,communicators,split", *ranks, machine=machine,
+                      faults=f"{slow(rate)}; {faults}", **how)
+            if not (problems := unformed(job)):
+                break
+        return problems
+
+    report.check("islands from measured rates: sysfs and NVML are hidden", form("8-4+4", "fault hide *", []))
+    report.check("islands from measured rates: all pairs are at one level", form("4-switch", "", ["--threads"]))
+    job = Job(SUITE, "--ranks", RANKS, "--case", "shapes", faults=slow(0.01), variables=how["variables"],
+              settings={**how["settings"], "ISLANDS": "0,1,2,3"})
+    users = [] if "islands 0,1,2,3, mailboxes" in job.log and "measured" not in job.log else [job.log[:2000]]
+    report.check("islands from measured rates: the user's count more", job.problems() + users)
+
+
 def apart(report):
     """One container per rank: a network namespace of its own, in which nobody else's socket exists."""
     wrapper = ["unshare", "--map-root-user", "--net"]
@@ -245,8 +275,8 @@ def verified(report):
 
 SCENARIOS = {"lying pairs": lying_pairs, "unmapped pairs": unmapped_pairs, "no way left": no_way_left,
              "out of memory": out_of_memory, "frozen": frozen,
-             "bounded": bounded, "odd machines": odd_machines, "addresses": addresses, "slow pairs": slow_pairs, "apart": apart,
-             "verified": verified}
+             "bounded": bounded, "odd machines": odd_machines, "addresses": addresses, "slow pairs": slow_pairs,
+             "measured islands": measured_islands, "apart": apart, "verified": verified}
 
 if __name__ == "__main__":
     sys.exit(run(SCENARIOS))

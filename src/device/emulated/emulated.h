@@ -56,7 +56,7 @@ const char* nccl_slab_emulated_path(int device, int other_device);
 // unknown.
 const char* nccl_slab_emulated_host(int device);
 int nccl_slab_emulated_island(int device);
-// 1: the device is a MIG instance; 0: it is a whole GPU; -1: the description hides it, or the ordinal is unknown.
+// 1: a MIG instance; 0: a whole GPU; -1: the description hides it, or the ordinal is unknown.
 int nccl_slab_emulated_mig(int device);
 
 // Stops (1) or releases (0) the kernels of a device, in every process of the machine: a frozen kernel stays
