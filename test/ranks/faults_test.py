@@ -218,7 +218,7 @@ def measured_islands(report):
 
     def form(machine, faults, ranks):
         """A machine that is busy enough copies no faster than the first of these rates, and then there are rightly no islands."""
-        for rate in (0.01, 0.001):
+        for rate in (0.01, 0.004):
             job = Job(SUITE, "--ranks", RANKS, "--case", "shapes,communicators,split", *ranks, machine=machine,
                       faults=f"{slow(rate)}; {faults}", **how)
             if not (problems := unformed(job)):
