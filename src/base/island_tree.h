@@ -20,4 +20,10 @@ inline IslandNode flat_tree(int ranks) {
   return root;
 }
 
+// Two groups of one size, the case that has kernels of its own.
+inline bool are_two_islands(const IslandNode& tree) {
+  return tree.children.size() == 2 && tree.children[0].ranks.size() == tree.children[1].ranks.size() &&
+         tree.children[0].ranks.size() > 1;
+}
+
 }  // namespace nccl_slab

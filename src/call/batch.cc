@@ -9,13 +9,7 @@
 namespace nccl_slab::call {
 namespace {
 
-// Of a shard: what one channel moves by itself. Up to here the flat algorithms serve whatever the islands, and all of them
-// sum in the same order with one rounding, so that a batch changes no bit.
-constexpr std::uint64_t kLongestBatched = 8192;
-
-bool is_short(const comm::Operation& operation) {
-  return operation.shard_bytes <= kLongestBatched && operation.scaling != kernels::Scaling::kPerRank;
-}
+constexpr std::uint64_t kLongestBatched = 8192;  // bytes of a shard: what one channel moves by itself
 
 bool alike(const comm::Operation& one, const comm::Operation& other) {
   return one.type == other.type && one.scaling == other.scaling && one.factor == other.factor;
@@ -43,12 +37,14 @@ std::vector<cudaStream_t> others_than(cudaStream_t first, const std::vector<cuda
 }  // namespace
 
 BatchCut::BatchCut(const comm::PlanFacts& facts, bool forced, const std::string& algorithm)
-    : most_packs_(!forced && (algorithm == "auto" || algorithm == "flat_push") ? facts.push_packs : 0) {}
+    : most_packs_(!forced && (algorithm == "auto" || algorithm == "flat_push") ? facts.push_packs : 0),
+      longest_(std::min(kLongestBatched, flat_until(facts))) {}
 
 bool BatchCut::take(const comm::Operation& operation) {
   const std::uint64_t packs = packs_ + packs_of(operation.shard_bytes);
   const bool fits = packs <= most_packs_ && operations_.size() < kernels::kMostBatched;
-  if (!fits || !is_short(operation)) return false;
+  if (!fits || operation.shard_bytes > longest_ || operation.scaling == kernels::Scaling::kPerRank)
+    return false;
   if (!operations_.empty() && !alike(operation, operations_.front())) return false;
   packs_ = packs;
   operations_.push_back(operation);

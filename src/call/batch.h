@@ -27,6 +27,9 @@ class BatchCut {
 
  private:
   const std::uint64_t most_packs_;
+  // Bytes of a shard up to which flat algorithms serve whatever the islands: all of them sum in the same order with one
+  // rounding, so that a batch changes no bit.
+  const std::uint64_t longest_;
   std::uint64_t packs_ = 0;
   std::vector<comm::Operation> operations_;
 };

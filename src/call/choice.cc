@@ -19,7 +19,7 @@ static_assert(static_cast<int>(tune::ElementWord::kBf16) == static_cast<int>(ker
 
 // A push mailbox holds a whole shard, in pieces of any length.
 std::uint32_t longest_chunk(const PlanFacts& facts, const Plan& plan) {
-  if (plan.kernel == kernels::Kernel::kFlatPush) return facts.push_packs;
+  if (kernels::is_push(plan.kernel)) return facts.push_packs;
   return facts.longest_chunk[static_cast<std::size_t>(plan.tree)];
 }
 

@@ -14,8 +14,9 @@ constexpr std::uint64_t kSmallPacksPerBlock = 64;
 constexpr std::uint64_t kPacksOfLine = 8, kPacksOfPage = 256;
 // Of all ranks that share a GPU: they must be resident at once, several on an SM.
 constexpr int kSmallBlocksOfAllRanks = 128;
-// Two crossings of the boundary cost more than what flat sends over it, until the shard is longer than this.
-constexpr std::uint64_t kFlatBeforeIslands = 8192;
+// What the model says of when to spare the boundary counts within these bounds: below, no boundary is slow enough for a
+// second exchange to pay; beyond, islands that someone told us of (NCCL_SLAB_ISLANDS) are taken at their word.
+constexpr std::uint64_t kFlatAlways = 1024, kFlatAtMost = 32768;
 constexpr std::uint64_t kPushPacksPerChannel = 256;
 // Loads in flight keep a PCIe link busy: each rank needs the fewer blocks the more sources it reads at once, and
 // ranks that share a link need fewer each.
@@ -42,11 +43,10 @@ bool small_fits(const PlanFacts& facts, std::uint64_t packs, kernels::Scaling sc
   return packs <= facts.small_packs && scaling != kernels::Scaling::kPerRank;
 }
 
-Plan small_plan(const PlanFacts& facts, std::uint64_t packs) {
+Plan small_plan(const PlanFacts& facts, Kernel kernel, std::uint64_t packs) {
   const auto blocks = (packs + kSmallPacksPerBlock - 1) / kSmallPacksPerBlock;
-  const std::uint64_t most = most_units(facts, Kernel::kFlatSmall);
-  return {Kernel::kFlatSmall, TreeKind::kFlat, static_cast<int>(std::clamp<std::uint64_t>(blocks, 1, most)),
-          0};
+  const std::uint64_t most = most_units(facts, kernel);
+  return {kernel, TreeKind::kFlat, static_cast<int>(std::clamp<std::uint64_t>(blocks, 1, most)), 0};
 }
 
 std::uint64_t rounded_up(std::uint64_t packs, std::uint64_t unit) {
@@ -117,19 +117,18 @@ bool push_serves(const PlanFacts& facts, std::uint64_t packs) {
 }
 
 // It spares a round trip but sends twice the bytes; in host memory every poll of a word crosses PCIe as well.
-bool small_pays(const PlanFacts& facts, std::uint64_t shard_bytes) {
+bool small_pays(const PlanFacts& facts, std::uint64_t shard_bytes, std::uint64_t until) {
   if (facts.push_packs == 0) return !facts.host_memory;
   if (facts.host_memory) return !facts.one_gpu && facts.ranks == 2 && shard_bytes <= kPolledInHostMemory;
-  return facts.one_gpu || shard_bytes <= facts.small_until;
+  return facts.one_gpu || shard_bytes <= until;
 }
 
 // A shard that its mailboxes do not hold goes in parts.
-Plan push_plan(const PlanFacts& facts, std::uint64_t packs) {
+Plan push_plan(const PlanFacts& facts, Kernel kernel, std::uint64_t packs) {
   const std::uint64_t part = even_part(packs, facts.push_packs);
   const int channels = push_channels(facts, part);
   const std::uint64_t share = std::min(whole_lines((part + channels - 1) / channels), part);
-  return {Kernel::kFlatPush, TreeKind::kFlat, channels, static_cast<std::uint32_t>(push_piece(facts, share)),
-          part};
+  return {kernel, TreeKind::kFlat, channels, static_cast<std::uint32_t>(push_piece(facts, share)), part};
 }
 
 // A short share goes as one chunk, for the fewest flags on the way; a longer one as several, so that sending,
@@ -175,7 +174,7 @@ std::uint64_t packs_of(std::uint64_t bytes) {
 
 int most_units(const PlanFacts& facts, Kernel kernel) {
   if (kernel == Kernel::kTree) return std::min(facts.most_channels, kernels::kMaxChannels);
-  if (kernel == Kernel::kFlatPush) return facts.most_channels;
+  if (kernels::is_push(kernel)) return facts.most_channels;
   return std::min(kSmallBlocksOfAllRanks / facts.ranks, kernels::kMaxSmallBlocks);
 }
 
@@ -183,9 +182,24 @@ int batch_channels(const PlanFacts& facts, std::size_t calls, std::uint64_t pack
   return static_cast<int>(std::min<std::size_t>(calls, most_push_channels(facts, packs)));
 }
 
+std::uint64_t flat_until(const PlanFacts& facts) {
+  if (deepest(facts) == TreeKind::kFlat) return ~0ull;
+  return std::clamp(facts.until.flat, kFlatAlways, kFlatAtMost);
+}
+
 int Plan::algorithm() const {
-  if (kernel == Kernel::kFlatPush) return 4;
-  return kernel == Kernel::kFlatSmall ? 0 : 1 + static_cast<int>(tree);
+  switch (kernel) {
+    case Kernel::kFlatSmall:
+      return 0;
+    case Kernel::kFlatPush:
+      return 4;
+    case Kernel::kIslandsSmall:
+      return 5;
+    case Kernel::kIslandsPush:
+      return 6;
+    default:
+      return 1 + static_cast<int>(tree);
+  }
 }
 
 Plan make_plan(const PlanFacts& facts, std::uint64_t shard_bytes, kernels::Scaling scaling,
@@ -194,14 +208,22 @@ Plan make_plan(const PlanFacts& facts, std::uint64_t shard_bytes, kernels::Scali
   TreeKind kind = TreeKind::kFlat;
   if (forced_tree(facts, algorithm, &kind)) return tree_plan(facts, kind, packs);
   const bool small = small_fits(facts, packs, scaling), push = facts.push_packs != 0;
-  if (small && algorithm == "flat_small") return small_plan(facts, packs);
-  if (push && algorithm == "flat_push") return push_plan(facts, packs);
-  const TreeKind tree = deepest(facts);
-  if (tree == TreeKind::kFlat || shard_bytes <= kFlatBeforeIslands) {
-    if (small && small_pays(facts, shard_bytes)) return small_plan(facts, packs);
-    if (push_serves(facts, packs)) return push_plan(facts, packs);
+  if (small && algorithm == "flat_small") return small_plan(facts, Kernel::kFlatSmall, packs);
+  if (push && algorithm == "flat_push") return push_plan(facts, Kernel::kFlatPush, packs);
+  if (small && facts.two_islands && algorithm == "islands_small")
+    return small_plan(facts, Kernel::kIslandsSmall, packs);
+  if (push && facts.two_islands && algorithm == "islands_push")
+    return push_plan(facts, Kernel::kIslandsPush, packs);
+  if (shard_bytes <= flat_until(facts)) {
+    if (small && small_pays(facts, shard_bytes, facts.until.flat_small))
+      return small_plan(facts, Kernel::kFlatSmall, packs);
+    if (push_serves(facts, packs)) return push_plan(facts, Kernel::kFlatPush, packs);
+  } else if (facts.two_islands && shard_bytes <= facts.until.two_islands) {
+    if (small && small_pays(facts, shard_bytes, facts.until.islands_small))
+      return small_plan(facts, Kernel::kIslandsSmall, packs);
+    if (push_serves(facts, packs)) return push_plan(facts, Kernel::kIslandsPush, packs);
   }
-  return tree_plan(facts, tree, packs);
+  return tree_plan(facts, deepest(facts), packs);
 }
 
 }  // namespace nccl_slab::call

@@ -12,15 +12,18 @@ namespace nccl_slab::call {
 struct Plan {
   kernels::Kernel kernel = kernels::Kernel::kTree;
   comm::TreeKind tree = comm::TreeKind::kFlat;
-  int units = 1;                  // channels, or blocks of flat_small
-  std::uint32_t chunk_packs = 0;  // of a tree and of flat_push
-  std::uint64_t part_packs = 0;   // of flat_push: of a shard in one launch
+  int units = 1;                  // channels, or blocks of the small kernels
+  std::uint32_t chunk_packs = 0;  // of a tree and of pushes
+  std::uint64_t part_packs = 0;   // of pushes: of a shard in one launch
   int algorithm() const;          // index into the statistics' words
 };
 
-// The most channels of a kernel, or blocks of flat_small, that one rank may take: those of all ranks on a GPU must be
+// The most channels of a kernel, or blocks of the small kernels, that one rank may take: those of all ranks on a GPU must be
 // resident at once.
 int most_units(const comm::PlanFacts& facts, kernels::Kernel kernel);
+
+// Shards up to which one exchange over all ranks serves: any, where they form no islands.
+std::uint64_t flat_until(const comm::PlanFacts& facts);
 
 // Packs that hold so many bytes.
 std::uint64_t packs_of(std::uint64_t bytes);

@@ -48,6 +48,11 @@ bool tree_of_kind(const Agreement& agreement, TreeKind kind, IslandNode* tree) {
   return false;
 }
 
+tune::Algorithm algorithm_of(TreeKind kind) {
+  if (kind == TreeKind::kNested) return tune::Algorithm::kNested;
+  return kind == TreeKind::kIslands ? tune::Algorithm::kIslands : tune::Algorithm::kFlat;
+}
+
 bool on_one_gpu(const Agreement& agreement) {
   return std::all_of(agreement.facts.begin(), agreement.facts.end(),
                      [&](const auto& facts) { return topology::same_gpu(facts, agreement.facts[0]); });
@@ -61,14 +66,16 @@ int share_of_multiprocessors(int device, int ranks) {
   return std::clamp(multiprocessors / ranks, 1, kernels::kMaxPushChannels);
 }
 
-// A call of one piece a channel sends and then receives; with more, both at a time.
-int push_roles(const kernels::Arguments& a) {
-  return kernels::channel_steps(a, 0) > 1 ? 2 : 1;
+// A call of one piece a channel has its roles one after another; with more, all at a time.
+int push_roles(kernels::Kernel kernel, const kernels::Arguments& a) {
+  if (kernels::channel_steps(a, 0) <= 1) return 1;
+  return kernel == kernels::Kernel::kIslandsPush ? 3 : 2;
 }
 
-// Of a block's 512 threads, half; fewer where one peer's mailbox in host memory is all that a rank with a link of its own
-// sends to: reads, which stores crowd out, then have more in flight.
-int push_senders(const PlanFacts& facts) {
+// Of a block's 512 threads, half, or about a third of three roles; fewer where one peer's mailbox in host memory is all
+// that a rank with a link of its own sends to: reads, which stores crowd out, then have more in flight.
+int push_senders(kernels::Kernel kernel, const PlanFacts& facts) {
+  if (kernel == kernels::Kernel::kIslandsPush) return 192;
   return facts.host_memory && !facts.one_gpu && facts.ranks == 2 ? 64 : 256;
 }
 
@@ -98,12 +105,14 @@ Status Engine::build_on(cudaStream_t stream, const Status& so_far, const Agreeme
   if (const Status status = device::PooledMemory::pinned(sizeof(kernels::Control), &control_); !status)
     return status;
   if (const Status status = order_.open(); !status) return status;
-  if (const Status status = make_programs(agreement, stream); !status) return status;
+  std::vector<tune::TreeFacts> trees;
+  if (const Status status = make_programs(agreement, stream, &trees); !status) return status;
   plan_facts_.ranks = meeting_->nranks();
   plan_facts_.small_packs = slab_.layout().small_packs;
   plan_facts_.push_packs = slab_.layout().push_packs;
   plan_facts_.host_memory = agreement.uses_host_memory();
-  plan_facts_.small_until = predicted_small_until(agreement);
+  plan_facts_.until = predicted_thresholds(
+      agreement, trees, static_cast<std::uint64_t>(plan_facts_.small_packs) * kernels::kPackBytes);
   plan_facts_.one_gpu = on_one_gpu(agreement);
   if (plan_facts_.one_gpu) plan_facts_.most_channels = share_of_multiprocessors(device_, plan_facts_.ranks);
   plan_facts_.key = agreement.table_key();
@@ -114,7 +123,6 @@ Status Engine::build_on(cudaStream_t stream, const Status& so_far, const Agreeme
   common_.state = static_cast<kernels::State*>(state_.get());
   common_.control = static_cast<kernels::Control*>(control_.get());
   common_.small_period = kSmallPeriod;
-  common_.push_senders = push_senders(plan_facts_);
   close_gate_at_exit();
   return Status::ok();
 }
@@ -123,7 +131,8 @@ Engine::~Engine() {
   meeting_->on_gone({});
 }
 
-Status Engine::make_programs(const Agreement& agreement, cudaStream_t stream) {
+Status Engine::make_programs(const Agreement& agreement, cudaStream_t stream,
+                             std::vector<tune::TreeFacts>* trees) {
   for (int kind = 0; kind < kTreeKinds; ++kind) {
     IslandNode tree;
     if (!tree_of_kind(agreement, static_cast<TreeKind>(kind), &tree)) continue;
@@ -143,8 +152,14 @@ Status Engine::make_programs(const Agreement& agreement, cudaStream_t stream) {
     if (const Status status = device::cuda_status(cudaStreamSynchronize(stream), "uploading a program");
         !status)
       return status;
+    if (kind == static_cast<int>(TreeKind::kIslands)) {
+      common_.islands = kernels::two_islands(tree, meeting_->rank());
+      plan_facts_.two_islands = common_.islands.members != 0;
+    }
     roles_[kind] = 1 + mine.levels;
     plan_facts_.longest_chunk[kind] = mine.longest_chunk;
+    trees->push_back({algorithm_of(static_cast<TreeKind>(kind)), tree,
+                      kernels::pair_packs(programs, tune::kShardParts, kernels::kFractions)});
   }
   return Status::ok();
 }
@@ -158,6 +173,7 @@ kernels::Arguments Engine::arguments_of(const Operation& operation, std::uint64_
   a.shard_bytes = a.stride_bytes = operation.shard_bytes;
   a.chunk_packs = operation.chunk_packs;
   a.channels = operation.units;
+  a.push_senders = push_senders(operation.kernel, plan_facts_);
   a.roles = roles_[kind];
   a.scaling = operation.scaling;
   a.type = operation.type;
@@ -175,7 +191,7 @@ Status Engine::launch(const kernels::Arguments& arguments, const Operation& oper
     a.send += begin;
     a.receive += begin;
     a.shard_bytes = std::min(part, whole - begin);
-    if (operation.kernel == kernels::Kernel::kFlatPush) a.roles = push_roles(a);
+    if (kernels::is_push(operation.kernel)) a.roles = push_roles(operation.kernel, a);
     const cudaError_t error = kernels::launch(operation.kernel, a, operation.units, stream);
     if (error != cudaSuccess) return device::cuda_status(error, "launching a reduce-scatter");
   }

@@ -17,6 +17,7 @@
 #include "device/pool.h"
 #include "kernels/batch.h"
 #include "kernels/launch.h"
+#include "tune/candidates.h"
 #include "tune/selection.h"
 
 namespace nccl_slab::comm {
@@ -30,9 +31,9 @@ inline constexpr int kTreeKinds = 3;
 struct PlanFacts {
   int ranks = 0;
   std::uint32_t small_packs = 0;  // capacity of a small mailbox
-  std::uint64_t small_until =
-      ~0ull;                     // bytes of a shard; beyond, flat_push is predicted faster than flat_small
-  std::uint32_t push_packs = 0;  // capacity of a push mailbox
+  std::uint32_t push_packs = 0;   // capacity of a push mailbox
+  tune::Thresholds until{};       // shards up to which one form is predicted faster than another
+  bool two_islands = false;       // of one size: islands_small and islands_push exist
   std::array<std::uint32_t, kTreeKinds> longest_chunk{};  // packs; 0: the tree does not exist
   bool one_gpu = false;                                   // all ranks share it
   // Channels of one rank: those of all ranks on a GPU must be resident at once, an SM each.
@@ -45,9 +46,9 @@ struct PlanFacts {
 struct Operation {
   kernels::Kernel kernel = kernels::Kernel::kTree;
   TreeKind tree = TreeKind::kFlat;
-  int units = 1;                  // channels, or blocks of flat_small
-  std::uint32_t chunk_packs = 0;  // of kTree and kFlatPush
-  std::uint64_t part_packs = 0;   // of kFlatPush: what one launch moves of a shard; 0: all
+  int units = 1;                  // channels, or blocks of the small kernels
+  std::uint32_t chunk_packs = 0;  // of kTree and pushes
+  std::uint64_t part_packs = 0;   // of pushes: what one launch moves of a shard; 0: all
   const void* send = nullptr;
   void* receive = nullptr;
   std::uint64_t shard_bytes = 0;
@@ -109,7 +110,7 @@ class Engine {
   Engine() = default;
   Status build_on(cudaStream_t stream, const Status& so_far, const Agreement& agreement, Deadline deadline,
                   topology::PairSet* unmapped);
-  Status make_programs(const Agreement& agreement, cudaStream_t stream);
+  Status make_programs(const Agreement& agreement, cudaStream_t stream, std::vector<tune::TreeFacts>* trees);
   kernels::Arguments arguments_of(const Operation& operation, std::uint64_t timeout_ns) const;
   static Status launch(const kernels::Arguments& arguments, const Operation& operation, cudaStream_t stream);
   // `launch` puts kernels on the stream. The caller holds the lock.

@@ -33,12 +33,19 @@ tune::PairMatrix<tune::Way> ways_of(const Agreement& agreement) {
 
 }  // namespace
 
-std::uint64_t predicted_small_until(const Agreement& agreement) {
+tune::Thresholds predicted_thresholds(const Agreement& agreement, const std::vector<tune::TreeFacts>& trees,
+                                      std::uint64_t small_bytes) {
   const topology::PairLevels levels = levels_of(agreement.facts);
   std::vector<topology::Link> links;
   for (const RankFacts& facts : agreement.facts) links.push_back(facts.link);
-  return tune::small_until(tune::graph_from_levels(levels, links), tune::gpus_from_levels(levels),
-                           ways_of(agreement));
+  tune::Facts facts;
+  facts.links = tune::graph_from_levels(levels, links);
+  facts.gpus = tune::gpus_from_levels(levels);
+  facts.ways = ways_of(agreement);
+  facts.ring_ways = facts.ways;
+  facts.trees = trees;
+  facts.small_bytes = small_bytes;
+  return tune::thresholds(facts);
 }
 
 }  // namespace nccl_slab::comm

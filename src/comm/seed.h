@@ -3,12 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "comm/agreement.h"
+#include "tune/candidates.h"
 
 namespace nccl_slab::comm {
 
-// PlanFacts::small_until. REQUIRES: the verdict is to use the slab.
-std::uint64_t predicted_small_until(const Agreement& agreement);
+// PlanFacts::until, with the trees that there are programs for, and the largest shard of a small mailbox. REQUIRES: the
+// verdict is to use the slab.
+tune::Thresholds predicted_thresholds(const Agreement& agreement, const std::vector<tune::TreeFacts>& trees,
+                                      std::uint64_t small_bytes);
 
 }  // namespace nccl_slab::comm

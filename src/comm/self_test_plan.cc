@@ -47,7 +47,14 @@ class Rounds {
     add_push("", TestContents::kNamed, std::min(kNamedCount / 4, push_elements()), 1);
     for (int kind = 0; kind < kTreeKinds; ++kind)
       if (longest(kind) != 0) add_named(kind, false);
+    if (facts_.two_islands) add_named_islands();
     add_named(0, true);
+  }
+
+  // Where mates and partners meet by different transports, mailboxes of theirs that the flat kernels do not use.
+  void add_named_islands() {
+    add_small("", TestContents::kNamed, std::min(kNamedSmall, small_elements()), 1, Kernel::kIslandsSmall);
+    add_push("", TestContents::kNamed, std::min(kNamedCount / 4, push_elements()), 1, Kernel::kIslandsPush);
   }
 
   void add_cancelling() {
@@ -81,19 +88,21 @@ class Rounds {
     add(tree(0, kMaxChannels, longest(0)), ", whole rings", TestContents::kCancelling, count, 1);
   }
 
-  void add_small(const char* name, TestContents contents, std::uint64_t count, std::uint64_t period) {
+  void add_small(const char* name, TestContents contents, std::uint64_t count, std::uint64_t period,
+                 Kernel kernel = Kernel::kFlatSmall) {
     if (count == 0) return;
     Operation operation;
-    operation.kernel = Kernel::kFlatSmall;
+    operation.kernel = kernel;
     operation.units =
         static_cast<int>(std::clamp<std::uint64_t>(count / kPackElements / kPacksPerBlock, 1, kSmallBlocks));
     add(operation, name, contents, count, period);
   }
 
-  void add_push(const char* name, TestContents contents, std::uint64_t count, std::uint64_t period) {
+  void add_push(const char* name, TestContents contents, std::uint64_t count, std::uint64_t period,
+                Kernel kernel = Kernel::kFlatPush) {
     if (count == 0) return;
     Operation operation;
-    operation.kernel = Kernel::kFlatPush;
+    operation.kernel = kernel;
     operation.units = kNamedChannels;
     operation.chunk_packs =
         static_cast<std::uint32_t>(std::max<std::uint64_t>(count / kPackElements / kPushChunks, 1));
@@ -111,16 +120,28 @@ class Rounds {
 
   void add(Operation operation, const char* name, TestContents contents, std::uint64_t count,
            std::uint64_t period) {
-    constexpr const char* trees[] = {"flat", "islands", "nested"};
     operation.shard_bytes = count * sizeof(float);
     TestRound round;
-    round.name = operation.kernel == Kernel::kTree        ? trees[static_cast<int>(operation.tree)]
-                 : operation.kernel == Kernel::kFlatSmall ? "flat_small"
-                                                          : "flat_push";
-    round.name += name;
+    round.name = std::string(word(operation)) + name;
     round.operation = operation;
     round.data = {contents, facts_.ranks, count, period, static_cast<std::uint32_t>(rounds_.size())};
     rounds_.push_back(std::move(round));
+  }
+
+  static const char* word(const Operation& operation) {
+    constexpr const char* trees[] = {"flat", "islands", "nested"};
+    switch (operation.kernel) {
+      case Kernel::kFlatSmall:
+        return "flat_small";
+      case Kernel::kFlatPush:
+        return "flat_push";
+      case Kernel::kIslandsSmall:
+        return "islands_small";
+      case Kernel::kIslandsPush:
+        return "islands_push";
+      default:
+        return trees[static_cast<int>(operation.tree)];
+    }
   }
 
   std::uint32_t longest(int kind) const { return facts_.longest_chunk[static_cast<std::size_t>(kind)]; }

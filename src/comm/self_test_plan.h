@@ -17,7 +17,9 @@ struct TestRound {
   bool replayed = false;  // captured, and run as a graph
   // The kernel sums what the sources wrote, without partial sums on the way: wrong data names its pair.
   bool direct() const {
-    return operation.kernel != kernels::Kernel::kTree || operation.tree == TreeKind::kFlat;
+    return operation.kernel == kernels::Kernel::kFlatSmall ||
+           operation.kernel == kernels::Kernel::kFlatPush ||
+           (operation.kernel == kernels::Kernel::kTree && operation.tree == TreeKind::kFlat);
   }
 };
 

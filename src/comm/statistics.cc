@@ -89,7 +89,8 @@ void append_line(const Statistics& s, const char* path, const Statistics::Count&
 }  // namespace
 
 const char* Statistics::algorithm_word(int algorithm) {
-  constexpr const char* words[kAlgorithms] = {"flat_small", "flat", "islands", "nested", "flat_push"};
+  constexpr const char* words[kAlgorithms] = {"flat_small", "flat",          "islands",     "nested",
+                                              "flat_push",  "islands_small", "islands_push"};
   return words[algorithm];
 }
 

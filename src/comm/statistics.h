@@ -26,7 +26,7 @@ class Statistics {
   };
 
   // The algorithms of a plan, for the summary.
-  static constexpr int kAlgorithms = 5;
+  static constexpr int kAlgorithms = 7;
   static const char* algorithm_word(int algorithm);
 
   const int rank, nranks;

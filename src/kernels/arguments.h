@@ -6,6 +6,7 @@
 #include "kernels/element.h"
 #include "kernels/layout.h"
 #include "kernels/program.h"
+#include "kernels/two_islands.h"
 
 namespace nccl_slab::kernels {
 
@@ -26,8 +27,9 @@ inline constexpr int kMaxSmallBlocks = 64;
 struct State {
   ChannelState channel[kMaxChannels];
   // Copies of one counter each, which all agree between calls: so a block needs only its own.
-  std::uint64_t push_sent[kMaxPushChannels], push_received[kMaxPushChannels];  // calls of flat_push so far
-  std::uint32_t small_flag[kMaxSmallBlocks];  // of the last call of flat_small
+  // Calls of flat_push and islands_push so far.
+  std::uint64_t push_sent[kMaxPushChannels], push_relayed[kMaxPushChannels], push_received[kMaxPushChannels];
+  std::uint32_t small_flag[kMaxSmallBlocks];  // of the last call of flat_small or islands_small
 };
 
 // Host memory that kernels read and write while they run; one per communicator and rank.
@@ -48,24 +50,25 @@ struct Arguments {
   char* inbound[kMaxRanks];
   char* outbound[kMaxRanks];
   Layout layout;
+  TwoIslands islands;  // as this rank sees them
   std::int32_t rank;
 
   const char* send;
   char* receive;
   std::uint64_t shard_bytes;   // of each shard that this launch moves
-  std::uint64_t stride_bytes;  // flat_push: from shard to shard in the send buffer
+  std::uint64_t stride_bytes;  // of pushes: from shard to shard in the send buffer
   std::uint32_t chunk_packs;   // <= program->longest_chunk
-  std::int32_t channels;       // channels in use, 1..kMaxChannels, of flat_push 1..kMaxPushChannels
-  std::int32_t roles;          // of a channel: 1 + program->levels; flat_push: 1 or 2
-  std::int32_t
-      push_senders;  // flat_push with two roles: threads of a block that send, whole warps; the others receive
+  std::int32_t channels;       // channels in use, 1..kMaxChannels, of pushes 1..kMaxPushChannels
+  std::int32_t roles;          // of a channel: 1 + program->levels; flat_push: 1 or 2, islands_push: 1 or 3
+  // Of pushes with several roles: threads of a block that send, whole warps; the others share the rest.
+  std::int32_t push_senders;
 
   Scaling scaling;
   DataType type;
   double factor;               // of our contribution, unless factor_pointer is set
   const void* factor_pointer;  // device memory, one element of `type`
   std::uint64_t timeout_ns;    // of one wait; 0 waits for the abort word only
-  std::uint32_t small_period;  // flag values of flat_small before they come round; even
+  std::uint32_t small_period;  // flag values of small mailboxes before they come round; even
 };
 
 // What our contribution is multiplied by; a factor in device memory is read when the kernel runs, as NCCL does.

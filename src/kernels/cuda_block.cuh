@@ -170,28 +170,28 @@ class CudaBlock {
 
   // All sources are polled together, so that their latencies overlap. Every element of `data` is written, whatever
   // the rank: the compiler then keeps it in registers.
-  template <int kRanks, typename Mailbox>
-  __device__ __forceinline__ bool poll_small(int rank, const Pack& own, Mailbox mailbox, std::uint32_t flag,
-                                             Pack* data) {
-    Pack low[kRanks], high[kRanks];
+  template <int kSources, typename Mailbox, typename RankOf>
+  __device__ __forceinline__ bool poll_small(int own_source, const Pack& own, Mailbox mailbox, RankOf rank_of,
+                                             std::uint32_t flag, Pack* data) {
+    Pack low[kSources], high[kSources];
     const auto poll = [&] {
 #pragma unroll
-      for (int source = 0; source < kRanks; ++source) {
-        if (source == rank) continue;
+      for (int source = 0; source < kSources; ++source) {
+        if (source == own_source) continue;
         low[source] = ptx::load_mailbox(mailbox(source));
         high[source] = ptx::load_mailbox(mailbox(source) + 2);
       }
       bool arrived = true;
 #pragma unroll
-      for (int source = 0; source < kRanks; ++source) {
-        arrived &= source == rank || (has_flag(low[source], flag) && has_flag(high[source], flag));
+      for (int source = 0; source < kSources; ++source) {
+        arrived &= source == own_source || (has_flag(low[source], flag) && has_flag(high[source], flag));
       }
       return arrived;
     };
-    if (!wait_for(poll, (rank + 1) % kRanks)) return false;
+    if (!wait_for(poll, rank_of((own_source + 1) % kSources))) return false;
 #pragma unroll
-    for (int source = 0; source < kRanks; ++source)
-      data[source] = source == rank ? own : Pack{{data_of(low[source]), data_of(high[source])}};
+    for (int source = 0; source < kSources; ++source)
+      data[source] = source == own_source ? own : Pack{{data_of(low[source]), data_of(high[source])}};
     return true;
   }
 

@@ -37,4 +37,13 @@ void dispatch_ranks(int ranks, Function function) {
   }
 }
 
+// function(std::integral_constant<int, members>{}) for the sizes of one of two islands
+template <typename Function>
+void dispatch_members(int members, Function function) {
+  if (members == 2) function(std::integral_constant<int, 2>{});
+  if (members == 3) function(std::integral_constant<int, 3>{});
+  if (members == 4) function(std::integral_constant<int, 4>{});
+}
+static_assert(kMaxMembers == 4);
+
 }  // namespace nccl_slab::kernels

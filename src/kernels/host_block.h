@@ -19,7 +19,7 @@
 //   first_item()                  the first of them that this thread gets
 //   aligned, load_aligned         own memory at a multiple of a pack: its loads can all be in flight at once
 //   load_own, store_own           one pack of own memory, cut short at the end of a shard
-//   store_small, poll_small       one pack of a small mailbox: data and flag in each word
+//   store_small, poll_small       one pack of a small mailbox, or of several: data and flag in each word
 #pragma once
 
 #include <atomic>
@@ -129,11 +129,13 @@ class HostBlock {
   void store_small(std::uint64_t* to, const Pack& pack, std::uint32_t flag) {
     for (int half = 0; half < 4; ++half) host_memory.store_word(to + half, small_word(pack, half, flag));
   }
-  template <int kRanks, typename Mailbox>
-  bool poll_small(int rank, const Pack& own, Mailbox mailbox, std::uint32_t flag, Pack* data) {
-    data[rank] = own;
-    for (int source = 0; source < kRanks; ++source)
-      if (source != rank && !poll_pack(mailbox(source), flag, data + source, source)) return false;
+  template <int kSources, typename Mailbox, typename RankOf>
+  bool poll_small(int own_source, const Pack& own, Mailbox mailbox, RankOf rank_of, std::uint32_t flag,
+                  Pack* data) {
+    data[own_source] = own;
+    for (int source = 0; source < kSources; ++source)
+      if (source != own_source && !poll_pack(mailbox(source), flag, data + source, rank_of(source)))
+        return false;
     return true;
   }
   void clear_small(std::uint64_t* words) {

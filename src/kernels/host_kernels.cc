@@ -4,6 +4,8 @@
 #include "kernels/flat_push.h"
 #include "kernels/flat_small.h"
 #include "kernels/host_block.h"
+#include "kernels/islands_push.h"
+#include "kernels/islands_small.h"
 #include "kernels/transfer.h"
 #include "kernels/tree.h"
 
@@ -37,7 +39,22 @@ template <typename Element, bool kScaled>
 void run_flat_small(const Arguments& a, unsigned block, unsigned blocks) {
   HostBlock host(a);
   dispatch_ranks(a.layout.ranks, [&](auto ranks) {
-    FlatSmall<HostBlock, Element, kScaled, ranks.value>(host, a, a.rank, block, blocks).run();
+    FlatSmall<HostBlock, Element, kScaled, ranks.value>(host, a, block, blocks).run();
+  });
+}
+
+template <typename Element, bool kScaled>
+void run_islands_push(const Arguments& a, unsigned block) {
+  HostBlock host(a);
+  const Place place = place_of_block(static_cast<int>(block), a.channels, a.roles);
+  IslandsPush<HostBlock, Element, kScaled>(host, a, place.channel).run(place.role);
+}
+
+template <typename Element, bool kScaled>
+void run_islands_small(const Arguments& a, unsigned block, unsigned blocks) {
+  HostBlock host(a);
+  dispatch_members(a.islands.members, [&](auto members) {
+    IslandsSmall<HostBlock, Element, kScaled, members.value>(host, a, block, blocks).run();
   });
 }
 
@@ -49,15 +66,22 @@ void run_transfer(const Arguments& a, unsigned block, unsigned blocks) {
 }  // namespace
 
 void run_host_block(Kernel kernel, const Arguments& a, unsigned block, unsigned blocks) {
-  if (kernel == Kernel::kTransfer) return run_transfer(a, block, blocks);
   dispatch(a.type, a.scaling, [&](auto element, auto scaled) {
     using Element = decltype(element);
-    if (kernel == Kernel::kTree)
-      run_tree<Element, scaled.value>(a, block);
-    else if (kernel == Kernel::kFlatPush)
-      run_flat_push<Element, scaled.value>(a, block);
-    else
-      run_flat_small<Element, scaled.value>(a, block, blocks);
+    switch (kernel) {
+      case Kernel::kTree:
+        return run_tree<Element, scaled.value>(a, block);
+      case Kernel::kFlatSmall:
+        return run_flat_small<Element, scaled.value>(a, block, blocks);
+      case Kernel::kFlatPush:
+        return run_flat_push<Element, scaled.value>(a, block);
+      case Kernel::kIslandsSmall:
+        return run_islands_small<Element, scaled.value>(a, block, blocks);
+      case Kernel::kIslandsPush:
+        return run_islands_push<Element, scaled.value>(a, block);
+      case Kernel::kTransfer:
+        return run_transfer(a, block, blocks);
+    }
   });
 }
 
@@ -68,8 +92,7 @@ void run_host_batch_block(const BatchArguments& batch, unsigned block) {
 }
 
 unsigned host_blocks(Kernel kernel, const Arguments& a, int units) {
-  const bool channels = kernel == Kernel::kTree || kernel == Kernel::kFlatPush;
-  return static_cast<unsigned>(channels ? units * a.roles : units);
+  return static_cast<unsigned>(has_channels(kernel) ? units * a.roles : units);
 }
 
 }  // namespace nccl_slab::kernels

@@ -1,10 +1,12 @@
 // The cuda flavour of launch.h. A block of the tree and push kernels is a channel, its roles are groups of
-// threads; a block of flat_small is one group.
+// threads; a block of the small kernels is one group.
 #include "device/cuda_status.h"
 #include "kernels/cuda_block.cuh"
 #include "kernels/dispatch.h"
 #include "kernels/flat_push.h"
 #include "kernels/flat_small.h"
+#include "kernels/islands_push.h"
+#include "kernels/islands_small.h"
 #include "kernels/launch.h"
 #include "kernels/transfer.h"
 #include "kernels/tree.h"
@@ -41,7 +43,25 @@ __global__ void __launch_bounds__(kChannelThreads, 1)
 template <typename Element, bool kScaled, int kRanks>
 __global__ void __launch_bounds__(kSmallThreads, 1) flat_small_kernel(const __grid_constant__ Arguments a) {
   CudaBlock block(a, 0, 0, blockDim.x);
-  FlatSmall<CudaBlock, Element, kScaled, kRanks>(block, a, a.rank, blockIdx.x, gridDim.x).run();
+  FlatSmall<CudaBlock, Element, kScaled, kRanks>(block, a, blockIdx.x, gridDim.x).run();
+}
+
+// The sender's threads, and the other roles in equal shares.
+template <typename Element, bool kScaled>
+__global__ void __launch_bounds__(kChannelThreads, 1)
+    islands_push_kernel(const __grid_constant__ Arguments a) {
+  const int threads = static_cast<int>(blockDim.x), senders = a.roles == 1 ? threads : a.push_senders;
+  const int share = a.roles == 1 ? threads : (threads - senders) / (a.roles - 1);
+  const int index = static_cast<int>(threadIdx.x), role = index < senders ? 0 : 1 + (index - senders) / share;
+  CudaBlock block(a, role, role == 0 ? 0 : senders + (role - 1) * share, role == 0 ? senders : share);
+  IslandsPush<CudaBlock, Element, kScaled>(block, a, blockIdx.x).run(role);
+}
+
+template <typename Element, bool kScaled, int kMembers>
+__global__ void __launch_bounds__(kSmallThreads, 1)
+    islands_small_kernel(const __grid_constant__ Arguments a) {
+  CudaBlock block(a, 0, 0, blockDim.x);
+  IslandsSmall<CudaBlock, Element, kScaled, kMembers>(block, a, blockIdx.x, gridDim.x).run();
 }
 
 __global__ void __launch_bounds__(kChannelThreads, 1) transfer_kernel(const __grid_constant__ Arguments a) {
@@ -84,6 +104,23 @@ Entry small_entry(const Arguments& a) {
   return entry;
 }
 
+Entry islands_push_entry(const Arguments& a) {
+  Entry entry = nullptr;
+  dispatch(a.type, a.scaling,
+           [&](auto element, auto scaled) { entry = &islands_push_kernel<decltype(element), scaled.value>; });
+  return entry;
+}
+
+Entry islands_small_entry(const Arguments& a) {
+  Entry entry = nullptr;
+  dispatch(a.type, a.scaling, [&](auto element, auto scaled) {
+    dispatch_members(a.islands.members, [&](auto members) {
+      entry = &islands_small_kernel<decltype(element), scaled.value, members.value>;
+    });
+  });
+  return entry;
+}
+
 Entry entry_of(Kernel kernel, const Arguments& a) {
   switch (kernel) {
     case Kernel::kTree:
@@ -92,15 +129,19 @@ Entry entry_of(Kernel kernel, const Arguments& a) {
       return small_entry(a);
     case Kernel::kFlatPush:
       return push_entry(a);
+    case Kernel::kIslandsSmall:
+      return islands_small_entry(a);
+    case Kernel::kIslandsPush:
+      return islands_push_entry(a);
     case Kernel::kTransfer:
       break;
   }
   return &transfer_kernel;
 }
 
-// Whole warps for each role.
-int channel_threads(const Arguments& a) {
-  return kChannelThreads / a.roles / 32 * 32 * a.roles;
+// Of a channel: whole warps for each role. REQUIRES, of pushes: push_senders leaves each other role as many whole warps.
+int channel_threads(Kernel kernel, const Arguments& a) {
+  return is_push(kernel) ? kChannelThreads : kChannelThreads / a.roles / 32 * 32 * a.roles;
 }
 
 // No more threads than packs, in whole warps: a small block starts and ends sooner.
@@ -129,6 +170,9 @@ Status load_kernels() {
       if (const Status status = load(batch_entry(a)); !status) return status;
       for (a.layout.ranks = 2; a.layout.ranks <= kMaxRanks; ++a.layout.ranks)
         if (const Status status = load(small_entry(a)); !status) return status;
+      if (const Status status = load(islands_push_entry(a)); !status) return status;
+      for (a.islands.members = 2; a.islands.members <= kMaxMembers; ++a.islands.members)
+        if (const Status status = load(islands_small_entry(a)); !status) return status;
     }
   }
   return load(&transfer_kernel);
@@ -136,9 +180,9 @@ Status load_kernels() {
 
 cudaError_t launch(Kernel kernel, const Arguments& arguments, int units, cudaStream_t stream) {
   const Entry entry = entry_of(kernel, arguments);
-  const int threads = kernel == Kernel::kFlatSmall  ? small_threads(arguments, units)
-                      : kernel == Kernel::kTransfer ? kChannelThreads
-                                                    : channel_threads(arguments);
+  const int threads = is_small(kernel)       ? small_threads(arguments, units)
+                      : has_channels(kernel) ? channel_threads(kernel, arguments)
+                                             : kChannelThreads;
   Arguments copy = arguments;
   void* pointers[] = {&copy};
   return cudaLaunchKernel(reinterpret_cast<const void*>(entry), dim3(units), dim3(threads), pointers, 0,

@@ -60,6 +60,10 @@ const void* key_address_of(Kernel kernel) {
       return key_address<Kernel::kFlatSmall>();
     case Kernel::kFlatPush:
       return key_address<Kernel::kFlatPush>();
+    case Kernel::kIslandsSmall:
+      return key_address<Kernel::kIslandsSmall>();
+    case Kernel::kIslandsPush:
+      return key_address<Kernel::kIslandsPush>();
     case Kernel::kTransfer:
       return key_address<Kernel::kTransfer>();
   }
@@ -88,6 +92,8 @@ Status register_all() {
   if (add<Kernel::kTree>("nccl_slab_tree") != cudaSuccess ||
       add<Kernel::kFlatSmall>("nccl_slab_flat_small") != cudaSuccess ||
       add<Kernel::kFlatPush>("nccl_slab_flat_push") != cudaSuccess ||
+      add<Kernel::kIslandsSmall>("nccl_slab_islands_small") != cudaSuccess ||
+      add<Kernel::kIslandsPush>("nccl_slab_islands_push") != cudaSuccess ||
       add<Kernel::kTransfer>("nccl_slab_transfer") != cudaSuccess ||
       machine().add(reinterpret_cast<const void*>(&batch_key), "nccl_slab_flat_push_batch", &batch_body,
                     sizeof(BatchArguments)) != cudaSuccess)

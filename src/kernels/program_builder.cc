@@ -428,6 +428,22 @@ Status build_programs(const IslandNode& tree, const Layout& layout, std::vector<
   return Status::ok();
 }
 
+TwoIslands two_islands(const IslandNode& tree, int rank) {
+  if (!are_two_islands(tree)) return {};
+  const auto& first = tree.children[0].ranks;
+  const auto& second = tree.children[1].ranks;
+  const bool in_first = std::find(first.begin(), first.end(), rank) != first.end();
+  const auto &own = in_first ? first : second, &other = in_first ? second : first;
+  TwoIslands result{};
+  result.members = static_cast<std::int32_t>(own.size());
+  for (std::size_t k = 0; k < own.size(); ++k) {
+    if (own[k] == rank) result.place = static_cast<std::int32_t>(k);
+    result.mate[k] = static_cast<std::uint8_t>(own[k]);
+    result.partner[k] = static_cast<std::uint8_t>(other[k]);
+  }
+  return result;
+}
+
 std::vector<std::uint64_t> pair_packs(const std::vector<Program>& programs, std::uint64_t packs,
                                       std::uint32_t chunk) {
   const std::size_t ranks = programs.size();

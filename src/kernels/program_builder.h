@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "kernels/layout.h"
 #include "kernels/program.h"
+#include "kernels/two_islands.h"
 
 namespace nccl_slab::kernels {
 
@@ -15,6 +16,10 @@ namespace nccl_slab::kernels {
 // more than kMaxLevels levels, needs more pieces than a Program holds, or leaves no room for one pack per
 // slot.
 Status build_programs(const IslandNode& tree, const Layout& layout, std::vector<Program>* programs);
+
+// `rank`'s view of the tree's outermost islands, if they are two of one size, of two ranks or more; else of none.
+// REQUIRES: a tree that build_programs() takes.
+TwoIslands two_islands(const IslandNode& tree, int rank);
 
 // Packs that each ordered pair of ranks moves when a shard has `packs` packs: [from * ranks + to]. For tests
 // and the cost model; the counted bytes of the emulated machine must equal it.

@@ -27,7 +27,7 @@ comm::PlanFacts plan_facts_of(const tune::Facts& facts) {
   const kernels::Layout layout = library_layout(ranks);
   comm::PlanFacts result;
   result.ranks = ranks;
-  result.small_until = tune::small_until(facts.links, facts.gpus, facts.ways);
+  result.until = tune::thresholds(facts);
   result.small_packs = layout.small_packs;
   result.push_packs = layout.push_packs;
   result.host_memory = any_host(facts.ways);
@@ -35,6 +35,7 @@ comm::PlanFacts plan_facts_of(const tune::Facts& facts) {
     std::vector<kernels::Program> programs;
     if (kernels::build_programs(tree.tree, layout, &programs))
       result.longest_chunk[static_cast<std::size_t>(kind_of(tree.algorithm))] = programs[0].longest_chunk;
+    if (tree.algorithm == Algorithm::kIslands) result.two_islands = are_two_islands(tree.tree);
   }
   return result;
 }
@@ -43,8 +44,18 @@ comm::PlanFacts plan_facts_of(const tune::Facts& facts) {
 
 Algorithm library_choice(const tune::Facts& facts, std::uint64_t shard_bytes) {
   const call::Plan plan = call::make_plan(plan_facts_of(facts), shard_bytes, kernels::Scaling::kNone, "auto");
-  if (plan.kernel == kernels::Kernel::kFlatSmall) return Algorithm::kFlatSmall;
-  if (plan.kernel == kernels::Kernel::kFlatPush) return Algorithm::kFlatPush;
+  switch (plan.kernel) {
+    case kernels::Kernel::kFlatSmall:
+      return Algorithm::kFlatSmall;
+    case kernels::Kernel::kFlatPush:
+      return Algorithm::kFlatPush;
+    case kernels::Kernel::kIslandsSmall:
+      return Algorithm::kIslandsSmall;
+    case kernels::Kernel::kIslandsPush:
+      return Algorithm::kIslandsPush;
+    default:
+      break;
+  }
   if (plan.tree == TreeKind::kNested) return Algorithm::kNested;
   return plan.tree == TreeKind::kIslands ? Algorithm::kIslands : Algorithm::kFlat;
 }

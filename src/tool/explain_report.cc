@@ -65,10 +65,10 @@ Status check_gpus(const ExplainMachine& machine, const std::vector<int>& gpus) {
   return Status::ok();
 }
 
-// flat_small stores whole packs.
+// The small kernels store whole packs.
 std::uint64_t carried_bytes(Algorithm algorithm, std::uint64_t shard_bytes) {
   constexpr std::uint64_t kPack = kernels::kPackBytes;
-  return algorithm == Algorithm::kFlatSmall ? (shard_bytes + kPack - 1) / kPack * kPack : shard_bytes;
+  return tune::is_small(algorithm) ? (shard_bytes + kPack - 1) / kPack * kPack : shard_bytes;
 }
 
 ExplainedCandidate explain_candidate(const ExplainReport& report, const tune::Costs& costs,

@@ -26,7 +26,7 @@ struct Facts {
   PairMatrix<Way> ways{};          // of our mailboxes
   PairMatrix<Way> ring_ways{};     // of NCCL's ring, see ring_ways()
   std::vector<TreeFacts> trees{};  // at most one of each algorithm
-  std::uint64_t small_bytes = 0;   // the largest shard of flat_small
+  std::uint64_t small_bytes = 0;   // the largest shard of flat_small and islands_small
 };
 
 // How NCCL's ring goes by default: peer memory up to PXB where the pair may use it at all, else host memory.
@@ -37,8 +37,16 @@ std::vector<Traffic> candidates(const Facts& facts);
 
 Costs seed_costs(const Facts& facts);
 
-// Up to which shard flat_small is predicted faster than flat_push: half of what it stores is flags, so where data
-// crosses links it pays for short shards only.
-std::uint64_t small_until(const LinkGraph& links, const std::vector<int>& gpus, const PairMatrix<Way>& ways);
+// Bytes of a shard up to which one form of an algorithm is predicted no slower than another.
+struct Thresholds {
+  // A flag in every word rather than beside the data: half of what is stored is flags, so where data crosses links it
+  // pays for short shards only.
+  std::uint64_t flat_small = kAnySize, islands_small = kAnySize;
+  std::uint64_t flat = 0;                // one exchange over all ranks rather than any kind of islands
+  std::uint64_t two_islands = kAnySize;  // two islands in two exchanges rather than the nested tree
+};
+
+// What the cost model says of them. Forms that do not exist have no say.
+Thresholds thresholds(const Facts& facts);
 
 }  // namespace nccl_slab::tune

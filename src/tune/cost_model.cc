@@ -40,7 +40,7 @@ Algorithm choose(const Costs& costs, std::uint64_t shard_bytes, bool has_small) 
   const Cost* least = nullptr;
   for (const Algorithm candidate : kAllAlgorithms) {
     const Cost& cost = costs.of(candidate);
-    if (!cost.serves(shard_bytes) || (candidate == Algorithm::kFlatSmall && !has_small)) continue;
+    if (!cost.serves(shard_bytes) || (!has_small && is_small(candidate))) continue;
     if (least && cost.predicted_us(shard_bytes) >= least->predicted_us(shard_bytes)) continue;
     best = candidate;
     least = &cost;

@@ -15,12 +15,25 @@ constexpr double kLaunch = 1.9, kRingLaunch = 3.5;
 constexpr Exchange kSmall[] = {{0, 0.6}, {3.7, 0.6}};
 // Host memory: 7 us between 2 and 17 us between 8 ranks; peer memory: a tree's flag, flat_small's share of a peer.
 constexpr Exchange kPush[] = {{2.5, 0.6}, {4.0, 0.8}};
+// Two exchanges: within a GPU's memory their flags take 0.5 us together; 1 us more is assumed for the second way over PCIe.
+constexpr Exchange kIslandsSmall[] = {{0.75, 0.95}, {5.4, 2.4}};
+constexpr Exchange kIslandsPush[] = {{3.8, 1.35}, {5.4, 2.4}};
 constexpr Exchange kTree[] = {{2.5, 1.0}, {3.5, 2.0}};
 constexpr double kRingHop[] = {2.1, 4.9};
 
 const Exchange (&exchange_of(Algorithm algorithm))[2] {
-  if (algorithm == Algorithm::kFlatSmall) return kSmall;
-  return algorithm == Algorithm::kFlatPush ? kPush : kTree;
+  switch (algorithm) {
+    case Algorithm::kFlatSmall:
+      return kSmall;
+    case Algorithm::kFlatPush:
+      return kPush;
+    case Algorithm::kIslandsSmall:
+      return kIslandsSmall;
+    case Algorithm::kIslandsPush:
+      return kIslandsPush;
+    default:
+      return kTree;
+  }
 }
 
 bool crosses_host(const Traffic& traffic, const IslandNode& node) {

@@ -34,6 +34,22 @@ Traffic all_to_all(Algorithm algorithm, std::uint64_t parts, const PairMatrix<Wa
   return traffic;
 }
 
+// Mates send each other their shards and those of their partners; partners a partial.
+Traffic two_islands_traffic(Algorithm algorithm, std::uint64_t parts, const IslandNode& tree,
+                            const PairMatrix<Way>& ways) {
+  Traffic traffic{algorithm, tree, PairMatrix<std::uint64_t>(ways.ranks()), ways};
+  for (int side = 0; side < 2; ++side) {
+    const std::vector<int>&own = tree.children[static_cast<std::size_t>(side)].ranks,
+          &other = tree.children[static_cast<std::size_t>(1 - side)].ranks;
+    for (std::size_t k = 0; k < own.size(); ++k) {
+      traffic.parts.set(own[k], other[k], parts);
+      for (const int mate : own)
+        if (mate != own[k]) traffic.parts.set(own[k], mate, 2 * parts);
+    }
+  }
+  return traffic;
+}
+
 }  // namespace
 
 Traffic tree_traffic(Algorithm algorithm, IslandNode tree, const std::vector<std::uint64_t>& parts,
@@ -54,6 +70,14 @@ Traffic small_traffic(const PairMatrix<Way>& ways) {
 
 Traffic push_traffic(const PairMatrix<Way>& ways) {
   return all_to_all(Algorithm::kFlatPush, kShardParts, ways);
+}
+
+Traffic islands_small_traffic(const IslandNode& tree, const PairMatrix<Way>& ways) {
+  return two_islands_traffic(Algorithm::kIslandsSmall, kFlagInData * kShardParts, tree, ways);
+}
+
+Traffic islands_push_traffic(const IslandNode& tree, const PairMatrix<Way>& ways) {
+  return two_islands_traffic(Algorithm::kIslandsPush, kShardParts, tree, ways);
 }
 
 Traffic ring_traffic(const LinkGraph& links, const std::vector<int>& gpus, const PairMatrix<Way>& ways) {

@@ -54,6 +54,10 @@ Traffic small_traffic(const PairMatrix<Way>& ways);
 // flat_push: the same without flags.
 Traffic push_traffic(const PairMatrix<Way>& ways);
 
+// islands_small and islands_push. REQUIRES: are_two_islands(tree).
+Traffic islands_small_traffic(const IslandNode& tree, const PairMatrix<Way>& ways);
+Traffic islands_push_traffic(const IslandNode& tree, const PairMatrix<Way>& ways);
+
 // NCCL's ring, in the order of the links, so that each boundary is crossed once each way; n-1 shards over
 // every hop. gpus[r] is the GPU of rank r in the graph.
 Traffic ring_traffic(const LinkGraph& links, const std::vector<int>& gpus, const PairMatrix<Way>& ways);

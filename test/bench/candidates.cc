@@ -8,7 +8,8 @@
 namespace nccl_slab::bench {
 namespace {
 
-constexpr const char* kAlgorithms[] = {"flat_small", "flat_push", "flat", "islands", "nested"};
+constexpr const char* kAlgorithms[] = {"flat_small",   "flat_push", "flat",  "islands_small",
+                                       "islands_push", "islands",   "nested"};
 constexpr int kChannels[] = {1, 2, 4, 8, 16, 32};
 constexpr std::size_t kPieces[] = {1, 2, 4, 8, 16, 32, 64};
 constexpr std::size_t kPackBytes = 16, kShortestChunk = 32;

@@ -117,14 +117,46 @@ TEST(Plan, RanksThatShareAGpuFitOnIt) {
 }
 
 TEST(Plan, ShortShardsSpareTheSecondExchangeOfIslands) {
-  const PlanFacts facts = facts_of(8, true);
-  EXPECT_EQ(plan_of(facts, 8192).kernel, Kernel::kFlatSmall);
-  EXPECT_EQ(plan_of(facts, 8193).algorithm(), 2);
+  PlanFacts facts = facts_of(8, true);
+  facts.until.flat = 3000;
+  EXPECT_EQ(plan_of(facts, 3000).kernel, Kernel::kFlatSmall);
+  EXPECT_EQ(plan_of(facts, 3001).algorithm(), 2);
+  facts.until.flat = 0;
+  EXPECT_EQ(plan_of(facts, 1024).kernel, Kernel::kFlatSmall) << "whatever the model says";
+  EXPECT_EQ(plan_of(facts, 1025).algorithm(), 2);
+  facts.until.flat = ~0ull;
+  EXPECT_EQ(plan_of(facts, 32768).kernel, Kernel::kFlatSmall);
+  EXPECT_EQ(plan_of(facts, 32769).algorithm(), 2) << "whatever the model says";
+}
+
+TEST(Plan, TwoIslandsOfOneSizeHaveTheirOwnKernels) {
+  PlanFacts facts = facts_of(8, true);
+  facts.two_islands = true;
+  facts.until.flat = 4096;
+  facts.until.islands_small = 20000;
+  EXPECT_EQ(plan_of(facts, 4096).kernel, Kernel::kFlatSmall);
+  EXPECT_EQ(plan_of(facts, 4097).kernel, Kernel::kIslandsSmall);
+  EXPECT_EQ(plan_of(facts, 20000).kernel, Kernel::kIslandsSmall);
+  EXPECT_EQ(plan_of(facts, 20001).kernel, Kernel::kIslandsPush);
+  EXPECT_EQ(plan_of(facts, kLarge).kernel, Kernel::kIslandsPush);
+  EXPECT_EQ(plan_of(facts, kLarge, "islands").kernel, Kernel::kTree);
+  EXPECT_EQ(make_plan(facts, 5000, Scaling::kPerRank, "auto").kernel, Kernel::kIslandsPush);
+  facts.host_memory = true;
+  EXPECT_EQ(plan_of(facts, 5000).kernel, Kernel::kIslandsPush) << "polled over PCIe";
+}
+
+TEST(Plan, PairsUnderSwitchesAreSparedFromSomeSizeOn) {
+  PlanFacts facts = facts_of(8, true, true);
+  facts.two_islands = true;
+  facts.until.flat = 2048;
+  facts.until.two_islands = 30000;
+  EXPECT_EQ(plan_of(facts, 30000).algorithm(), 5);
+  EXPECT_EQ(plan_of(facts, 30001).algorithm(), 3);
 }
 
 TEST(Plan, FlatSmallEndsWhereTheLinksSaySo) {
   PlanFacts facts = facts_of(8, false);
-  facts.small_until = 4096;
+  facts.until.flat_small = 4096;
   EXPECT_EQ(plan_of(facts, 4096).kernel, Kernel::kFlatSmall);
   EXPECT_EQ(plan_of(facts, 4097).kernel, Kernel::kFlatPush);
   EXPECT_EQ(plan_of(facts, 8192, "flat_small").kernel, Kernel::kFlatSmall);
@@ -153,6 +185,11 @@ TEST(Plan, ForcedAlgorithmsAreTakenWhereTheyFit) {
   }
   EXPECT_EQ(plan_of(facts, 16, "flat_small").algorithm(), 0);
   EXPECT_EQ(plan_of(facts, push_bytes(facts), "flat_push").algorithm(), 4);
+  EXPECT_EQ(plan_of(facts, 16, "islands_small").algorithm(), 0) << "there are no two islands of one size";
+  PlanFacts two = facts;
+  two.two_islands = true;
+  EXPECT_EQ(plan_of(two, 16, "islands_small").algorithm(), 5);
+  EXPECT_EQ(plan_of(two, push_bytes(facts), "islands_push").algorithm(), 6);
 }
 
 TEST(Plan, ForcedAlgorithmsThatDoNotFitCountAsAuto) {
@@ -171,19 +208,20 @@ class PlanBounds : public testing::TestWithParam<std::tuple<int, int, bool>> {
     const auto [ranks, depth, host_memory] = GetParam();
     PlanFacts facts = facts_of(ranks, depth >= 1, depth >= 2);
     facts.host_memory = host_memory;
+    facts.two_islands = depth >= 1;
     return facts;
   }
 };
 
 void expect_launchable(const PlanFacts& facts, const Plan& plan, std::uint64_t bytes) {
   ASSERT_GE(plan.units, 1);
-  if (plan.kernel == Kernel::kFlatSmall) {
+  if (kernels::is_small(plan.kernel)) {
     ASSERT_LE(bytes, small_bytes(facts));
     ASSERT_LE(plan.units * facts.ranks, 128);
     return;
   }
   ASSERT_GE(plan.chunk_packs, 1u);
-  if (plan.kernel == Kernel::kFlatPush) {
+  if (kernels::is_push(plan.kernel)) {
     ASSERT_GE(plan.part_packs, 1u);
     ASSERT_LE(plan.part_packs, facts.push_packs);
     ASSERT_LE(plan.chunk_packs, plan.part_packs);
@@ -196,7 +234,8 @@ void expect_launchable(const PlanFacts& facts, const Plan& plan, std::uint64_t b
 }
 
 TEST_P(PlanBounds, EveryPlanCanBeLaunched) {
-  for (const char* algorithm : {"auto", "flat_small", "flat_push", "flat", "islands", "nested"})
+  for (const char* algorithm :
+       {"auto", "flat_small", "flat_push", "flat", "islands_small", "islands_push", "islands", "nested"})
     for (const Scaling scaling : {Scaling::kNone, Scaling::kUniform, Scaling::kPerRank})
       for (int power = 0; power <= 36; ++power)
         for (const std::int64_t more : {-1, 0, 1, 17}) {

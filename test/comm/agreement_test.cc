@@ -214,6 +214,10 @@ TEST(Table, KeyHoldsTheCircumstances) {
   EXPECT_TRUE(conclude(all, with_transport("host")).table_key().host_memory);
 }
 
+std::uint64_t predicted_small_until(const Agreement& agreement) {
+  return predicted_thresholds(agreement, {}, 1 << 20).flat_small;
+}
+
 TEST(Seed, FlatSmallIsForShortShardsUnlessRanksShareAGpu) {
   std::vector<RankFacts> all = good_facts(4);
   EXPECT_LT(predicted_small_until(conclude(all, default_settings())), 64u << 10);

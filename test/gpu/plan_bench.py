@@ -13,7 +13,7 @@ from step import Step
 
 QUICK_SIZES = "4K,256K,4M"
 SERIES_SIZES = "4K,64K,1M,16M"
-_ISLANDS = {"NCCL_SLAB_ALGO": "islands", "NCCL_SLAB_ISLANDS": "0,1,2,3|4,5,6,7"}
+_ISLANDS = {"NCCL_SLAB_ISLANDS": "0,1,2,3|4,5,6,7"}
 _GRACE_S = 90  # beyond a step's budget: the ranks' starts, and sizes that took longer than expected
 
 

@@ -45,7 +45,7 @@ def _algorithms(ranks: int) -> list[tuple[str, str]]:
     flat = [("flat", ""), ("flat_push", ""), ("flat_small", "")]
     if ranks != 8:
         return flat
-    return [*flat, ("islands", "0,1,2,3|4,5,6,7"), ("nested", "(0,1|2,3)|(4,5|6,7)")]
+    return [*flat, *((way, "0,1,2,3|4,5,6,7") for way in ("islands", "islands_small", "islands_push")), ("nested", "(0,1|2,3)|(4,5|6,7)")]
 
 
 def _worked(algorithm: str, transport: str) -> Check:

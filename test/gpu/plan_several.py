@@ -80,7 +80,7 @@ def peer(places: Places, environment: Environment) -> list[Step]:
     count = ranks[-1] if ranks[-1] >= 4 else 8
     options = ("--transport", "peer", "--ranks", str(count), "--sizes", FEWER_SIZES, *GRAPH_ONLY)
     found.append(_measured(places, environment, f"peer n={count} flat", 60, *options, variables={"NCCL_SLAB_ALGO": "flat"}))
-    forced = {"NCCL_SLAB_ALGO": "islands", "NCCL_SLAB_ISLANDS": islands(count, environment.devices)}
+    forced = {"NCCL_SLAB_ISLANDS": islands(count, environment.devices)}
     options += ("--without-nccl",)
     return [*found, _measured(places, environment, f"peer n={count} islands", 60, *options, variables=forced)]
 
@@ -100,7 +100,7 @@ def process(places: Places, environment: Environment) -> list[Step]:
     ways = {transport: {"transport": transport} for transport in _TRANSPORTS}
     ways |= {"flat": {"algo": "flat"}}
     if ranks >= 4:
-        ways |= {"islands": {"algo": "islands", "islands": islands(ranks, ranks)}}
+        ways |= {way: {"algo": way, "islands": islands(ranks, ranks)} for way in ("islands", "islands_push")}
     found = []
     for name, option in (("threads", "-t"), ("one thread", "-g")):
         options = f"{IN_ONE_PROCESS.options} {option} {ranks}"

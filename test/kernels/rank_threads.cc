@@ -88,6 +88,7 @@ RankThreads::RankThreads(int ranks, std::size_t part_bytes, int slots, std::uint
 RankThreads::~RankThreads() = default;
 
 Kernel RankThreads::kernel_of(const Call& call) {
+  if (call.islands) return call.push_roles == 0 ? Kernel::kIslandsSmall : Kernel::kIslandsPush;
   if (call.tree) return Kernel::kTree;
   return call.push_roles == 0 ? Kernel::kFlatSmall : Kernel::kFlatPush;
 }
@@ -108,7 +109,9 @@ Arguments RankThreads::arguments_of(int r, const Call& call, std::size_t index) 
   const std::size_t shift = call.misalign * element_bytes(call.type);
   Buffers& buffers = rank.buffers[index];
   Arguments a{};
-  a.program = call.tree ? &rank.programs.at(call.tree) : nullptr;
+  const bool program = call.tree && !call.islands;
+  if (call.islands) a.islands = two_islands(*call.tree, r);
+  a.program = program ? &rank.programs.at(call.tree) : nullptr;
   a.rank = r;
   a.state = &rank.state;
   a.control = &rank.control;
@@ -120,11 +123,11 @@ Arguments RankThreads::arguments_of(int r, const Call& call, std::size_t index) 
   a.receive =
       call.in_place ? const_cast<char*>(a.send) + r * a.shard_bytes : buffers.receive.data() + kGuard + shift;
   a.chunk_packs = call.chunk_packs;
-  if (call.tree && (a.chunk_packs == 0 || a.chunk_packs > a.program->longest_chunk))
+  if (program && (a.chunk_packs == 0 || a.chunk_packs > a.program->longest_chunk))
     a.chunk_packs = a.program->longest_chunk;
   a.channels = call.channels;
   if (call.push_roles != 0 && a.chunk_packs == 0) a.chunk_packs = layout_.push_packs;
-  a.roles = call.tree ? 1 + a.program->levels : call.push_roles;
+  a.roles = program ? 1 + a.program->levels : call.push_roles;
   a.scaling = call.scaling;
   a.type = call.type;
   a.factor = factor_of(call, r);

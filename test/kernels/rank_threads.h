@@ -24,7 +24,7 @@ inline constexpr bool kThreadSanitizer = false;
 class RankThreads {
  public:
   struct Call {
-    const IslandNode* tree = nullptr;  // null: flat_small, or flat_push
+    const IslandNode* tree = nullptr;  // null: flat_small, or flat_push; see also `islands`
     DataType type = DataType::kFp32;
     std::uint64_t count = 0;        // elements of a shard
     std::uint32_t chunk_packs = 0;  // at most the longest that fits, which 0 means
@@ -34,9 +34,10 @@ class RankThreads {
     Scaling scaling = Scaling::kNone;
     std::vector<double> factors{};  // one per rank for kPerRank, else one; empty: 1
     unsigned seed = 1;
-    int max_skew_us = 0;  // ranks start this much apart at most
-    int push_roles = 0;   // 1 or 2: flat_push
-    int batched = 1;      // more: this and the calls after it go as one batch, by this one's channels
+    int max_skew_us = 0;   // ranks start this much apart at most
+    int push_roles = 0;    // 1 or 2: flat_push; 1 or 3, with islands: islands_push
+    bool islands = false;  // two_islands() of `tree`, which then is no program's
+    int batched = 1;       // more: this and the calls after it go as one batch, by this one's channels
   };
 
   struct Result {

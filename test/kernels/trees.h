@@ -29,6 +29,7 @@ inline const std::map<std::string, IslandNode>& trees() {
       {"4+4", join({group({0, 1, 2, 3}), group({4, 5, 6, 7})})},
       {"4+4 alternating", join({group({0, 2, 4, 6}), group({1, 3, 5, 7})})},
       {"2+2", join({group({0, 1}), group({2, 3})})},
+      {"3+3", join({group({0, 1, 2}), group({3, 4, 5})})},
       {"3+5", join({group({0, 1, 2}), group({3, 4, 5, 6, 7})})},
       {"6+2", join({group({0, 1, 2, 3, 4, 5}), group({6, 7})})},
       {"2+1", join({group({0, 1}), group({2})})},

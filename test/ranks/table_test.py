@@ -17,6 +17,8 @@ COUNT, BYTES = 65536, 2  # elements of a shard in bf16
 # Per plan: settings, groups of devices, shards that all ranks together send to another group in one call.
 PLANS = {
     "islands over sockets": ({"ALGO": "islands"}, SOCKETS, 8 * 1),
+    "islands_push over sockets": ({"ALGO": "islands_push"}, SOCKETS, 8 * 1),
+    "islands_push": ({"ALGO": "islands_push"}, [[device] for device in range(8)], 8 * 7),
     "flat over sockets": ({"ALGO": "flat"}, SOCKETS, 8 * 4),
     "alternating islands": ({"ISLANDS": "0,2,4,6|1,3,5,7"}, PARITIES, 8 * 1),
     "uneven islands": ({"ISLANDS": "0,1,2|3,4,5,6,7"}, UNEVEN, 3 * 5 / 3 + 5 * 3 / 5),
@@ -59,7 +61,7 @@ def crossing(report):
 
 def accuracy(report):
     """A million random elements of each 16-bit type: worst and mean error not above a ring's."""
-    for name, settings in (("islands", {}), ("flat", {"ALGO": "flat"}), ("nested", {"ISLANDS": NESTED})):
+    for name, settings in (("islands_push", {}), ("islands", {"ALGO": "islands"}), ("flat", {"ALGO": "flat"}), ("nested", {"ISLANDS": NESTED})):
         job = table("--sizes", "131072", "--dtypes", "bf16,fp16", "--not-above-ring", settings=settings)
         elements = {each["dtype"]: each["elements"] for each in job.report.get("rounds", [])}
         few = [f"only {count} elements of {dtype}" for dtype, count in elements.items() if count < 1e6]
@@ -74,7 +76,8 @@ def sizes(report):
 
 def fresh_starts(report):
     """The same inputs give the same bits in five jobs, on every path."""
-    for name, settings in (("islands", {}), ("flat", {"ALGO": "flat"}), ("flat_small", {"ALGO": "flat_small"}), ("flat_push", {"ALGO": "flat_push"})):
+    for name, settings in (("islands", {"ALGO": "islands"}), ("flat", {"ALGO": "flat"}), ("flat_small", {"ALGO": "flat_small"}), ("flat_push", {"ALGO": "flat_push"}),
+                           ("islands_small", {"ALGO": "islands_small"}), ("islands_push", {"ALGO": "islands_push"})):
         jobs = [LoneRanks(8, "--count", 5003, settings=settings) for _ in range(5)]
         bits = [job.bits() for job in jobs]
         problems = [problem for job in jobs for problem in job.problems()]

@@ -56,10 +56,12 @@ TEST(Crossing, IsTheLargestSizeAtWhichTheShorterLatencyWins) {
 // Over PCIe half of flat_small's bytes are flags; within one GPU they cost nothing.
 TEST(Crossing, FlatSmallIsForShortShardsWhereDataCrossesLinks) {
   const Facts apart = facts_of(machine_of("4x-l40s-flat-sys.txt"), first_gpus(4));
-  const std::uint64_t until = small_until(apart.links, apart.gpus, apart.ways);
+  const std::uint64_t until = thresholds(apart).flat_small;
   EXPECT_GT(until, 1u << 10);
   EXPECT_LT(until, 64u << 10);
-  EXPECT_EQ(small_until(apart.links, {1, 1, 1, 1}, apart.ways), kAnySize);
+  Facts together = apart;
+  together.gpus = {1, 1, 1, 1};
+  EXPECT_EQ(thresholds(together).flat_small, kAnySize);
 }
 
 // The published rates come out again: a ring of all ranks, and one flow of each rank across the boundary.
@@ -97,7 +99,7 @@ TEST(Choice, FollowsTheTreeOfTheMachine) {
   const Costs pairs = seed_costs(facts_of(machine_of("8-published-gen4-pairs.machine"), first_gpus(8)));
   EXPECT_EQ(choose(pairs, 16 << 20), Algorithm::kNested);
   const Costs sockets = seed_costs(facts_of(machine_of("8-published-gen4.machine"), first_gpus(8)));
-  EXPECT_EQ(choose(sockets, 16 << 20), Algorithm::kIslands);
+  EXPECT_EQ(choose(sockets, 16 << 20), Algorithm::kIslandsPush);
   const Costs one_socket = seed_costs(facts_of(machine_of("8-published-gen4.machine"), first_gpus(4)));
   EXPECT_EQ(choose(one_socket, 16 << 20), Algorithm::kFlatPush);
 }

@@ -64,6 +64,18 @@ TEST_P(Counted, FlatPushPutsTheShardOnEveryLink) {
   expect_predicted(Algorithm::kFlatPush, kPacks, counted);
 }
 
+TEST_P(Counted, TwoIslandsPutOneShardOfEachRankAcross) {
+  constexpr std::uint64_t kFewPacks = 37;
+  for (const TreeFacts& tree : facts_.trees) {
+    if (tree.algorithm != Algorithm::kIslands || !are_two_islands(tree.tree)) continue;
+    PairMatrix<std::uint64_t> counted;
+    ASSERT_TRUE(count_islands_push_bytes(layout_, tree.tree, kPacks, kChunk, &counted));
+    expect_predicted(Algorithm::kIslandsPush, kPacks, counted);
+    ASSERT_TRUE(count_islands_small_bytes(layout_, tree.tree, kFewPacks, &counted));
+    expect_predicted(Algorithm::kIslandsSmall, kFewPacks, counted);
+  }
+}
+
 std::string case_name(const testing::TestParamInfo<std::string>& info) {
   std::string name = info.param.substr(info.param.rfind('/') + 1);
   std::replace_if(

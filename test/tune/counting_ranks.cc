@@ -9,6 +9,7 @@
 
 #include "kernels/host_kernels.h"
 #include "kernels/host_memory.h"
+#include "kernels/program_builder.h"
 
 namespace nccl_slab::tune {
 namespace {
@@ -106,12 +107,15 @@ void run_blocks(Kernel kernel, const std::vector<kernels::Arguments>& all) {
 
 std::vector<kernels::Arguments> arguments_of_all(Kernel kernel, std::vector<Rank>& ranks,
                                                  const std::vector<kernels::Program>& programs,
-                                                 const kernels::Layout& layout, std::uint32_t chunk) {
+                                                 const kernels::Layout& layout, std::uint32_t chunk,
+                                                 const IslandNode& tree) {
   std::vector<kernels::Arguments> all;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     all.push_back(arguments_for(ranks, rank, layout));
     all.back().chunk_packs = chunk;
+    if (are_two_islands(tree)) all.back().islands = kernels::two_islands(tree, static_cast<int>(rank));
     if (kernel == Kernel::kFlatPush) all.back().roles = 2;
+    if (kernel == Kernel::kIslandsPush) all.back().roles = 3;
     if (kernel != Kernel::kTree) continue;
     all.back().program = &programs[rank];
     all.back().roles = 1 + programs[rank].levels;
@@ -120,15 +124,16 @@ std::vector<kernels::Arguments> arguments_of_all(Kernel kernel, std::vector<Rank
 }
 
 bool count_call(Kernel kernel, const std::vector<kernels::Program>& programs, const kernels::Layout& layout,
-                std::uint64_t packs, std::uint32_t chunk, PairMatrix<std::uint64_t>* bytes) {
+                std::uint64_t packs, std::uint32_t chunk, PairMatrix<std::uint64_t>* bytes,
+                const IslandNode& tree = {}) {
   Counting counters;
   counters.part_bytes = layout.part_bytes;
   counting = &counters;
   std::vector<Rank> ranks = make_ranks(layout, packs);
   const kernels::HostMemory before = kernels::host_memory;
   kernels::host_memory.store = &counted_store;
-  if (kernel == Kernel::kFlatSmall) kernels::host_memory.store_word = &counted_word;
-  run_blocks(kernel, arguments_of_all(kernel, ranks, programs, layout, chunk));
+  if (kernels::is_small(kernel)) kernels::host_memory.store_word = &counted_word;
+  run_blocks(kernel, arguments_of_all(kernel, ranks, programs, layout, chunk, tree));
   kernels::host_memory = before;
   *bytes = PairMatrix<std::uint64_t>(layout.ranks);
   for (int from = 0; from < layout.ranks; ++from)
@@ -146,6 +151,16 @@ bool count_tree_bytes(const std::vector<kernels::Program>& programs, const kerne
 bool count_push_bytes(const kernels::Layout& layout, std::uint64_t packs, std::uint32_t piece,
                       PairMatrix<std::uint64_t>* bytes) {
   return count_call(Kernel::kFlatPush, {}, layout, packs, piece, bytes);
+}
+
+bool count_islands_push_bytes(const kernels::Layout& layout, const IslandNode& tree, std::uint64_t packs,
+                              std::uint32_t piece, PairMatrix<std::uint64_t>* bytes) {
+  return count_call(Kernel::kIslandsPush, {}, layout, packs, piece, bytes, tree);
+}
+
+bool count_islands_small_bytes(const kernels::Layout& layout, const IslandNode& tree, std::uint64_t packs,
+                               PairMatrix<std::uint64_t>* bytes) {
+  return count_call(Kernel::kIslandsSmall, {}, layout, packs, 0, bytes, tree);
 }
 
 bool count_small_bytes(const kernels::Layout& layout, std::uint64_t packs, PairMatrix<std::uint64_t>* bytes) {

@@ -17,6 +17,10 @@ bool count_tree_bytes(const std::vector<kernels::Program>& programs, const kerne
                       std::uint64_t packs, std::uint32_t chunk, PairMatrix<std::uint64_t>* bytes);
 bool count_push_bytes(const kernels::Layout& layout, std::uint64_t packs, std::uint32_t piece,
                       PairMatrix<std::uint64_t>* bytes);
+bool count_islands_push_bytes(const kernels::Layout& layout, const IslandNode& tree, std::uint64_t packs,
+                              std::uint32_t piece, PairMatrix<std::uint64_t>* bytes);
+bool count_islands_small_bytes(const kernels::Layout& layout, const IslandNode& tree, std::uint64_t packs,
+                               PairMatrix<std::uint64_t>* bytes);
 bool count_small_bytes(const kernels::Layout& layout, std::uint64_t packs, PairMatrix<std::uint64_t>* bytes);
 
 }  // namespace nccl_slab::tune

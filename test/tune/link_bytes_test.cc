@@ -27,9 +27,10 @@ struct Promise {
   Algorithm algorithm;
   double switch_uplink, socket_link;
 };
-constexpr Promise kPairsUnderSwitches[] = {{Algorithm::kFlatSmall, 24, 32}, {Algorithm::kFlatPush, 12, 16},
-                                           {Algorithm::kFlat, 12, 16},      {Algorithm::kIslands, 10, 4},
-                                           {Algorithm::kRing, 7, 7},        {Algorithm::kNested, 6, 4}};
+constexpr Promise kPairsUnderSwitches[] = {
+    {Algorithm::kFlatSmall, 24, 32}, {Algorithm::kFlatPush, 12, 16},   {Algorithm::kFlat, 12, 16},
+    {Algorithm::kIslands, 10, 4},    {Algorithm::kIslandsPush, 10, 4}, {Algorithm::kIslandsSmall, 20, 8},
+    {Algorithm::kRing, 7, 7},        {Algorithm::kNested, 6, 4}};
 
 TEST(LinkBytes, PairsUnderSwitchesCarryWhatTheDesignSays) {
   const Facts facts = facts_of(machine_of("8-switch-pairs.machine"), first_gpus(8));

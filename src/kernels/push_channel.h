@@ -1,0 +1,125 @@
+// PushChannel: what the kernels that push whole shards have in common: the pieces of a call, epochs, flags and factors of
+// one channel (flat_push.h has the argument).
+#pragma once
+
+#include "kernels/arguments.h"
+#include "kernels/batch.h"
+#include "kernels/safeguards.h"
+
+namespace nccl_slab::kernels {
+
+// What is sent, announced, awaited and summed at a time.
+struct PushPiece {
+  std::uint64_t place, bytes;  // in a mailbox
+  const char* send;            // in the send buffer, of the first shard
+  std::uint64_t stride;        // from shard to shard
+  char* receive;
+};
+
+// Pieces of one shard.
+class ShardPieces {
+ public:
+  NCCL_SLAB_DEVICE explicit ShardPieces(const Arguments& a) : a_(a) {}
+
+  NCCL_SLAB_DEVICE std::uint32_t steps(int channel) const {
+    return static_cast<std::uint32_t>(channel_steps(a_, channel));
+  }
+
+  NCCL_SLAB_DEVICE PushPiece piece(int channel, std::uint32_t step) const {
+    const std::uint64_t length = static_cast<std::uint64_t>(a_.chunk_packs) * kPackBytes;
+    const std::uint64_t begin = (channel + static_cast<std::uint64_t>(step) * a_.channels) * length;
+    const std::uint64_t left = a_.shard_bytes - begin;
+    return {begin, left < length ? left : length, a_.send + begin, a_.stride_bytes, a_.receive + begin};
+  }
+
+ private:
+  const Arguments& a_;
+};
+
+// Every call of a batch is a piece.
+class BatchPieces {
+ public:
+  NCCL_SLAB_DEVICE BatchPieces(const Arguments& a, const Batch& batch)
+      : channels_(a.channels), batch_(batch) {}
+
+  NCCL_SLAB_DEVICE std::uint32_t steps(int channel) const {
+    const auto calls = static_cast<int>(batch_.calls);
+    return calls > channel ? static_cast<std::uint32_t>((calls - channel - 1) / channels_ + 1) : 0;
+  }
+
+  NCCL_SLAB_DEVICE PushPiece piece(int channel, std::uint32_t step) const {
+    const BatchedCall& call = batch_.call[channel + step * channels_];
+    return {static_cast<std::uint64_t>(call.first_pack) * kPackBytes, call.shard_bytes, call.send,
+            call.shard_bytes, call.receive};
+  }
+
+ private:
+  const int channels_;
+  const Batch& batch_;
+};
+
+template <typename Block, typename Element, bool kScaled, typename Pieces>
+class PushChannel {
+ protected:
+  NCCL_SLAB_DEVICE PushChannel(Block& block, const Arguments& a, int channel, Pieces pieces)
+      : block_(block), a_(a), channel_(channel), pieces_(pieces) {}
+
+  NCCL_SLAB_DEVICE static std::uint64_t flag_value(std::uint64_t epoch, std::uint32_t pieces) {
+    return (epoch + 1) << 32 | pieces;
+  }
+
+  NCCL_SLAB_DEVICE int parity_of(std::uint64_t epoch) const {
+    return kMailboxesAlternate ? static_cast<int>(epoch & 1) : 0;
+  }
+
+  // Where a piece lies in the mailbox of `source` to `owner` in `part`.
+  NCCL_SLAB_DEVICE char* place_of(char* part, std::uint64_t epoch, int owner, int source,
+                                  const PushPiece& piece) const {
+    return part + a_.layout.push_offset(parity_of(epoch), owner, source) + piece.place;
+  }
+
+  // A release waits until the writes before it have arrived, which costs more than a short copy: short pieces are
+  // announced together. As many of `copies`, all or one.
+  NCCL_SLAB_DEVICE static int at_once(const PushPiece& piece, int copies) {
+    constexpr std::uint64_t kBytesAtOnce = 65536;
+    return piece.bytes * copies <= kBytesAtOnce ? copies : 1;
+  }
+
+  NCCL_SLAB_DEVICE typename Block::Summand own_summand(int owner, const PushPiece& piece) const {
+    return {piece.send + owner * piece.stride, false, kScaled ? own_factor<Element>(a_) : 1.0};
+  }
+
+  // A contribution of `source` to `owner`, which lies in its mailbox `index`.
+  NCCL_SLAB_DEVICE typename Block::Summand summand_from(std::uint64_t epoch, int source, int index,
+                                                        const PushPiece& piece) const {
+    const char* from = place_of(a_.inbound[source], epoch, a_.rank, index, piece);
+    return {from, true, kScaled ? factor_of(epoch, source) : 1.0};
+  }
+
+  NCCL_SLAB_DEVICE double factor_of(std::uint64_t epoch, int source) const {
+    if (a_.scaling != Scaling::kPerRank) return a_.factor;
+    return block_.load_factor(push_factor(a_.inbound[source], parity_of(epoch), channel_, source));
+  }
+
+  NCCL_SLAB_DEVICE bool factors_travel() const { return kScaled && a_.scaling == Scaling::kPerRank; }
+
+  NCCL_SLAB_DEVICE void store_factor(std::uint64_t epoch, int owner) {
+    block_.store_factor(push_factor(a_.outbound[owner], parity_of(epoch), channel_, a_.rank),
+                        own_factor<Element>(a_));
+  }
+
+  // Epochs are kept once per channel and role, each written by one thread: the blocks of a call advance the copies of the
+  // channels that the call does not use too, so that all copies agree between calls.
+  NCCL_SLAB_DEVICE void advance(std::uint64_t* epochs, std::uint64_t epoch) {
+    block_.sync();
+    if (!block_.leader()) return;
+    for (int copy = channel_; copy < kMaxPushChannels; copy += a_.channels) epochs[copy] = epoch + 1;
+  }
+
+  Block& block_;
+  const Arguments& a_;
+  const int channel_;
+  const Pieces pieces_;
+};
+
+}  // namespace nccl_slab::kernels
