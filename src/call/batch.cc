@@ -11,6 +11,14 @@ namespace {
 
 constexpr std::uint64_t kLongestBatched = 8192;  // bytes of a shard: what one channel moves by itself
 
+// All flat algorithms sum in the same order with one rounding, so that a batch changes no bit.
+bool is_short(const comm::PlanFacts& facts, const comm::Operation& operation) {
+  if (operation.shard_bytes > kLongestBatched || operation.scaling == kernels::Scaling::kPerRank)
+    return false;
+  const kernels::Kernel kernel = make_plan(facts, operation.shard_bytes, operation.scaling, "auto").kernel;
+  return kernel == kernels::Kernel::kFlatSmall || kernel == kernels::Kernel::kFlatPush;
+}
+
 bool alike(const comm::Operation& one, const comm::Operation& other) {
   return one.type == other.type && one.scaling == other.scaling && one.factor == other.factor;
 }
@@ -37,14 +45,13 @@ std::vector<cudaStream_t> others_than(cudaStream_t first, const std::vector<cuda
 }  // namespace
 
 BatchCut::BatchCut(const comm::PlanFacts& facts, bool forced, const std::string& algorithm)
-    : most_packs_(!forced && (algorithm == "auto" || algorithm == "flat_push") ? facts.push_packs : 0),
-      longest_(std::min(kLongestBatched, flat_until(facts))) {}
+    : facts_(facts),
+      most_packs_(!forced && (algorithm == "auto" || algorithm == "flat_push") ? facts.push_packs : 0) {}
 
 bool BatchCut::take(const comm::Operation& operation) {
   const std::uint64_t packs = packs_ + packs_of(operation.shard_bytes);
   const bool fits = packs <= most_packs_ && operations_.size() < kernels::kMostBatched;
-  if (!fits || operation.shard_bytes > longest_ || operation.scaling == kernels::Scaling::kPerRank)
-    return false;
+  if (!fits || !is_short(facts_, operation)) return false;
   if (!operations_.empty() && !alike(operation, operations_.front())) return false;
   packs_ = packs;
   operations_.push_back(operation);

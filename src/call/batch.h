@@ -17,7 +17,8 @@ inline constexpr std::size_t kFewestBatched = 4;  // fewer are as fast one by on
 // Cuts the calls of a communicator, given in their order. Pure.
 class BatchCut {
  public:
-  // `algorithm` is NCCL_SLAB_ALGO, forced: by force_plan(). What asks for another algorithm cuts behind every call.
+  // `algorithm` is NCCL_SLAB_ALGO, forced: by force_plan(). What asks for another algorithm cuts behind every call. The
+  // facts must outlive this.
   BatchCut(const comm::PlanFacts& facts, bool forced, const std::string& algorithm);
 
   // Takes the call if it goes together with those taken before; if not, the cut is in front of it.
@@ -26,10 +27,8 @@ class BatchCut {
   const std::vector<comm::Operation>& operations() const { return operations_; }
 
  private:
+  const comm::PlanFacts& facts_;
   const std::uint64_t most_packs_;
-  // Bytes of a shard up to which flat algorithms serve whatever the islands: all of them sum in the same order with one
-  // rounding, so that a batch changes no bit.
-  const std::uint64_t longest_;
   std::uint64_t packs_ = 0;
   std::vector<comm::Operation> operations_;
 };

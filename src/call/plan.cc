@@ -8,14 +8,16 @@ namespace {
 using comm::PlanFacts;
 using comm::TreeKind;
 using kernels::Kernel;
+using kernels::Scaling;
+using tune::Algorithm;
 
 // All bounds below were measured, on one GPU and on two (doc/performance.md).
 constexpr std::uint64_t kSmallPacksPerBlock = 64;
 constexpr std::uint64_t kPacksOfLine = 8, kPacksOfPage = 256;
 // Of all ranks that share a GPU: they must be resident at once, several on an SM.
 constexpr int kSmallBlocksOfAllRanks = 128;
-// What the model says of when to spare the boundary counts within these bounds: below, no boundary is slow enough for a
-// second exchange to pay; beyond, islands that someone told us of (NCCL_SLAB_ISLANDS) are taken at their word.
+// Of islands: what the model says counts between these sizes. Below, no boundary is slow enough for a second exchange to
+// pay; beyond, islands that someone told us of (NCCL_SLAB_ISLANDS) are taken at their word.
 constexpr std::uint64_t kFlatAlways = 1024, kFlatAtMost = 32768;
 constexpr std::uint64_t kPushPacksPerChannel = 256;
 // Loads in flight keep a PCIe link busy: each rank needs the fewer blocks the more sources it reads at once, and
@@ -24,7 +26,9 @@ constexpr int kPushChannelsOverLink = 8;
 constexpr int kManyRanks = 6;
 constexpr std::uint64_t kPartsOfSeveral = 2;
 constexpr std::uint64_t kPolledInHostMemory = 4096;  // bytes of a shard, with one source
-constexpr std::uint64_t kShortestPiece = 256, kLongestPiece = 2048, kLongestPieceOfTwo = 1024;
+constexpr std::uint64_t kShortestPiece = 256, kLongestPiece = 2048;
+constexpr std::uint64_t kLongestPieceOfTwo = 1024,
+                        kLongestPieceAlone = 4096;  // of two ranks; of a rank's only channel
 // Few where many ranks share a link, for a share that still has several long ones.
 constexpr std::uint64_t kPiecesInFlight = 8, kFewPiecesInFlight = 4, kLongShare = 4096;
 constexpr std::uint64_t kPacksPerChannel = 256;  // of a tree: a channel is added for every so many packs
@@ -37,6 +41,11 @@ constexpr std::uint64_t kChunksInFlight = 4;
 
 bool exists(const PlanFacts& facts, TreeKind kind) {
   return facts.longest_chunk[static_cast<int>(kind)] != 0;
+}
+
+TreeKind deepest(const PlanFacts& facts) {
+  if (exists(facts, TreeKind::kNested)) return TreeKind::kNested;
+  return exists(facts, TreeKind::kIslands) ? TreeKind::kIslands : TreeKind::kFlat;
 }
 
 bool small_fits(const PlanFacts& facts, std::uint64_t packs, kernels::Scaling scaling) {
@@ -78,7 +87,7 @@ bool shares_link(const PlanFacts& facts) {
 
 int channels_on_shared_link(int ranks, std::uint64_t packs) {
   if (ranks == 2) return packs >= 131072 ? 16 : 8;
-  if (ranks >= kManyRanks) return 2;
+  if (ranks >= kManyRanks) return packs >= kLongShare ? 1 : 2;
   return packs >= 8192 && packs < 32768 ? 2 : 4;
 }
 
@@ -100,7 +109,9 @@ std::uint64_t pieces_in_flight(const PlanFacts& facts, std::uint64_t share) {
 
 // Over PCIe sending, receiving and summing overlap piece by piece, the shorter the more sources there are; within a
 // GPU's memory flags cost more than that gains.
-std::uint64_t push_piece(const PlanFacts& facts, std::uint64_t share) {
+std::uint64_t push_piece(const PlanFacts& facts, int channels, std::uint64_t share) {
+  if (shares_link(facts) && channels == 1 && share >= kLongShare)
+    return even_part(share, std::clamp(share / kFewPiecesInFlight, kLongestPiece, kLongestPieceAlone));
   const std::uint64_t longest = shares_link(facts) && facts.ranks == 2 ? kLongestPieceOfTwo : kLongestPiece;
   const std::uint64_t single = std::max(longest / (facts.ranks - 1), kShortestPiece);
   if (!crosses_links(facts) || share <= single) return share;
@@ -116,11 +127,22 @@ bool push_serves(const PlanFacts& facts, std::uint64_t packs) {
   return parts <= (facts.ranks < kManyRanks ? kPartsOfSeveral : 1);
 }
 
+double predicted_us(const PlanFacts& facts, Kernel kernel, std::uint64_t shard_bytes) {
+  const auto algorithm = [&] {
+    if (kernel == Kernel::kFlatSmall) return Algorithm::kFlatSmall;
+    if (kernel == Kernel::kFlatPush) return Algorithm::kFlatPush;
+    if (kernel == Kernel::kIslandsSmall) return Algorithm::kIslandsSmall;
+    if (kernel == Kernel::kIslandsPush) return Algorithm::kIslandsPush;
+    return deepest(facts) == TreeKind::kNested ? Algorithm::kNested : Algorithm::kIslands;
+  };
+  return facts.costs.of(algorithm()).predicted_us(shard_bytes);
+}
+
 // It spares a round trip but sends twice the bytes; in host memory every poll of a word crosses PCIe as well.
-bool small_pays(const PlanFacts& facts, std::uint64_t shard_bytes, std::uint64_t until) {
+bool small_pays(const PlanFacts& facts, std::uint64_t shard_bytes, Kernel small, Kernel push) {
   if (facts.push_packs == 0) return !facts.host_memory;
   if (facts.host_memory) return !facts.one_gpu && facts.ranks == 2 && shard_bytes <= kPolledInHostMemory;
-  return facts.one_gpu || shard_bytes <= until;
+  return facts.one_gpu || predicted_us(facts, small, shard_bytes) <= predicted_us(facts, push, shard_bytes);
 }
 
 // A shard that its mailboxes do not hold goes in parts.
@@ -128,7 +150,8 @@ Plan push_plan(const PlanFacts& facts, Kernel kernel, std::uint64_t packs) {
   const std::uint64_t part = even_part(packs, facts.push_packs);
   const int channels = push_channels(facts, part);
   const std::uint64_t share = std::min(whole_lines((part + channels - 1) / channels), part);
-  return {kernel, TreeKind::kFlat, channels, static_cast<std::uint32_t>(push_piece(facts, share)), part};
+  return {kernel, TreeKind::kFlat, channels, static_cast<std::uint32_t>(push_piece(facts, channels, share)),
+          part};
 }
 
 // A short share goes as one chunk, for the fewest flags on the way; a longer one as several, so that sending,
@@ -153,17 +176,32 @@ Plan tree_plan(const PlanFacts& facts, TreeKind kind, std::uint64_t packs) {
           static_cast<std::uint32_t>(std::min(wanted_chunk(facts, share), longest)), 0};
 }
 
-TreeKind deepest(const PlanFacts& facts) {
-  if (exists(facts, TreeKind::kNested)) return TreeKind::kNested;
-  return exists(facts, TreeKind::kIslands) ? TreeKind::kIslands : TreeKind::kFlat;
-}
-
 // Whether the setting names a tree that exists.
 bool forced_tree(const PlanFacts& facts, const std::string& algorithm, TreeKind* kind) {
   if (algorithm == "flat") *kind = TreeKind::kFlat;
   if (algorithm == "islands") *kind = TreeKind::kIslands;
   if (algorithm == "nested") *kind = TreeKind::kNested;
   return (algorithm == "flat" || algorithm == "islands" || algorithm == "nested") && exists(facts, *kind);
+}
+
+// One of two forms of an exchange, or the tree.
+Kernel form(const PlanFacts& facts, std::uint64_t shard_bytes, Scaling scaling, Kernel small, Kernel push) {
+  const std::uint64_t packs = packs_of(shard_bytes);
+  if (small_fits(facts, packs, scaling) && small_pays(facts, shard_bytes, small, push)) return small;
+  return push_serves(facts, packs) ? push : Kernel::kTree;
+}
+
+Kernel auto_kernel(const PlanFacts& facts, std::uint64_t shard_bytes, Scaling scaling) {
+  const Kernel flat = form(facts, shard_bytes, scaling, Kernel::kFlatSmall, Kernel::kFlatPush);
+  if (deepest(facts) == TreeKind::kFlat || shard_bytes <= kFlatAlways) return flat;
+  const Kernel islands = facts.two_islands
+                             ? form(facts, shard_bytes, scaling, Kernel::kIslandsSmall, Kernel::kIslandsPush)
+                             : Kernel::kTree;
+  const auto us = [&](Kernel kernel) { return predicted_us(facts, kernel, shard_bytes); };
+  // A tree of two levels is never faster than the kernels that are specialised for it.
+  const bool nested = deepest(facts) == TreeKind::kNested && us(Kernel::kTree) < us(islands);
+  const Kernel divided = nested ? Kernel::kTree : islands;
+  return shard_bytes <= kFlatAtMost && us(flat) <= us(divided) ? flat : divided;
 }
 
 }  // namespace
@@ -180,11 +218,6 @@ int most_units(const PlanFacts& facts, Kernel kernel) {
 
 int batch_channels(const PlanFacts& facts, std::size_t calls, std::uint64_t packs) {
   return static_cast<int>(std::min<std::size_t>(calls, most_push_channels(facts, packs)));
-}
-
-std::uint64_t flat_until(const PlanFacts& facts) {
-  if (deepest(facts) == TreeKind::kFlat) return ~0ull;
-  return std::clamp(facts.until.flat, kFlatAlways, kFlatAtMost);
 }
 
 int Plan::algorithm() const {
@@ -214,16 +247,16 @@ Plan make_plan(const PlanFacts& facts, std::uint64_t shard_bytes, kernels::Scali
     return small_plan(facts, Kernel::kIslandsSmall, packs);
   if (push && facts.two_islands && algorithm == "islands_push")
     return push_plan(facts, Kernel::kIslandsPush, packs);
-  if (shard_bytes <= flat_until(facts)) {
-    if (small && small_pays(facts, shard_bytes, facts.until.flat_small))
-      return small_plan(facts, Kernel::kFlatSmall, packs);
-    if (push_serves(facts, packs)) return push_plan(facts, Kernel::kFlatPush, packs);
-  } else if (facts.two_islands && shard_bytes <= facts.until.two_islands) {
-    if (small && small_pays(facts, shard_bytes, facts.until.islands_small))
-      return small_plan(facts, Kernel::kIslandsSmall, packs);
-    if (push_serves(facts, packs)) return push_plan(facts, Kernel::kIslandsPush, packs);
+  switch (const Kernel kernel = auto_kernel(facts, shard_bytes, scaling)) {
+    case Kernel::kFlatSmall:
+    case Kernel::kIslandsSmall:
+      return small_plan(facts, kernel, packs);
+    case Kernel::kFlatPush:
+    case Kernel::kIslandsPush:
+      return push_plan(facts, kernel, packs);
+    default:
+      return tree_plan(facts, deepest(facts), packs);
   }
-  return tree_plan(facts, deepest(facts), packs);
 }
 
 }  // namespace nccl_slab::call

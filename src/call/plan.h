@@ -22,9 +22,6 @@ struct Plan {
 // resident at once.
 int most_units(const comm::PlanFacts& facts, kernels::Kernel kernel);
 
-// Shards up to which one exchange over all ranks serves: any, where they form no islands.
-std::uint64_t flat_until(const comm::PlanFacts& facts);
-
 // Packs that hold so many bytes.
 std::uint64_t packs_of(std::uint64_t bytes);
 

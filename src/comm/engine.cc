@@ -72,11 +72,13 @@ int push_roles(kernels::Kernel kernel, const kernels::Arguments& a) {
   return kernel == kernels::Kernel::kIslandsPush ? 3 : 2;
 }
 
-// Of a block's 512 threads, half, or about a third of three roles; fewer where one peer's mailbox in host memory is all
-// that a rank with a link of its own sends to: reads, which stores crowd out, then have more in flight.
-int push_senders(kernels::Kernel kernel, const PlanFacts& facts) {
-  if (kernel == kernels::Kernel::kIslandsPush) return 192;
-  return facts.host_memory && !facts.one_gpu && facts.ranks == 2 ? 64 : 256;
+// Of a block's 512 threads, half, or about a third of three roles; fewer for host memory where a rank has one block, or a link
+// of its own and one peer: reads, which stores crowd out, then have more in flight.
+int push_senders(const Operation& operation, const PlanFacts& facts) {
+  if (operation.kernel == kernels::Kernel::kIslandsPush) return 192;
+  if (!facts.host_memory) return 256;
+  if (facts.one_gpu) return operation.units == 1 ? 96 : 256;
+  return facts.ranks == 2 ? 64 : 256;
 }
 
 }  // namespace
@@ -111,7 +113,7 @@ Status Engine::build_on(cudaStream_t stream, const Status& so_far, const Agreeme
   plan_facts_.small_packs = slab_.layout().small_packs;
   plan_facts_.push_packs = slab_.layout().push_packs;
   plan_facts_.host_memory = agreement.uses_host_memory();
-  plan_facts_.until = predicted_thresholds(
+  plan_facts_.costs = predicted_costs(
       agreement, trees, static_cast<std::uint64_t>(plan_facts_.small_packs) * kernels::kPackBytes);
   plan_facts_.one_gpu = on_one_gpu(agreement);
   if (plan_facts_.one_gpu) plan_facts_.most_channels = share_of_multiprocessors(device_, plan_facts_.ranks);
@@ -173,7 +175,7 @@ kernels::Arguments Engine::arguments_of(const Operation& operation, std::uint64_
   a.shard_bytes = a.stride_bytes = operation.shard_bytes;
   a.chunk_packs = operation.chunk_packs;
   a.channels = operation.units;
-  a.push_senders = push_senders(operation.kernel, plan_facts_);
+  a.push_senders = push_senders(operation, plan_facts_);
   a.roles = roles_[kind];
   a.scaling = operation.scaling;
   a.type = operation.type;

@@ -30,10 +30,10 @@ inline constexpr int kTreeKinds = 3;
 // What every rank agrees on, for the plan: pure data, the same on all ranks.
 struct PlanFacts {
   int ranks = 0;
-  std::uint32_t small_packs = 0;  // capacity of a small mailbox
-  std::uint32_t push_packs = 0;   // capacity of a push mailbox
-  tune::Thresholds until{};       // shards up to which one form is predicted faster than another
-  bool two_islands = false;       // of one size: islands_small and islands_push exist
+  std::uint32_t small_packs = 0;                          // capacity of a small mailbox
+  std::uint32_t push_packs = 0;                           // capacity of a push mailbox
+  tune::Costs costs{};                                    // of every algorithm, as predicted
+  bool two_islands = false;                               // of one size: islands_small and islands_push exist
   std::array<std::uint32_t, kTreeKinds> longest_chunk{};  // packs; 0: the tree does not exist
   bool one_gpu = false;                                   // all ranks share it
   // Channels of one rank: those of all ranks on a GPU must be resident at once, an SM each.

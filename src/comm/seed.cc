@@ -33,8 +33,8 @@ tune::PairMatrix<tune::Way> ways_of(const Agreement& agreement) {
 
 }  // namespace
 
-tune::Thresholds predicted_thresholds(const Agreement& agreement, const std::vector<tune::TreeFacts>& trees,
-                                      std::uint64_t small_bytes) {
+tune::Costs predicted_costs(const Agreement& agreement, const std::vector<tune::TreeFacts>& trees,
+                            std::uint64_t small_bytes) {
   const topology::PairLevels levels = levels_of(agreement.facts);
   std::vector<topology::Link> links;
   for (const RankFacts& facts : agreement.facts) links.push_back(facts.link);
@@ -45,7 +45,7 @@ tune::Thresholds predicted_thresholds(const Agreement& agreement, const std::vec
   facts.ring_ways = facts.ways;
   facts.trees = trees;
   facts.small_bytes = small_bytes;
-  return tune::thresholds(facts);
+  return tune::seed_costs(facts);
 }
 
 }  // namespace nccl_slab::comm

@@ -10,9 +10,9 @@
 
 namespace nccl_slab::comm {
 
-// PlanFacts::until, with the trees that there are programs for, and the largest shard of a small mailbox. REQUIRES: the
+// PlanFacts::costs, with the trees that there are programs for, and the largest shard of a small mailbox. REQUIRES: the
 // verdict is to use the slab.
-tune::Thresholds predicted_thresholds(const Agreement& agreement, const std::vector<tune::TreeFacts>& trees,
-                                      std::uint64_t small_bytes);
+tune::Costs predicted_costs(const Agreement& agreement, const std::vector<tune::TreeFacts>& trees,
+                            std::uint64_t small_bytes);
 
 }  // namespace nccl_slab::comm

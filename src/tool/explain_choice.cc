@@ -27,7 +27,7 @@ comm::PlanFacts plan_facts_of(const tune::Facts& facts) {
   const kernels::Layout layout = library_layout(ranks);
   comm::PlanFacts result;
   result.ranks = ranks;
-  result.until = tune::thresholds(facts);
+  result.costs = tune::seed_costs(facts);
   result.small_packs = layout.small_packs;
   result.push_packs = layout.push_packs;
   result.host_memory = any_host(facts.ways);

@@ -1,28 +1,8 @@
 #include "tune/candidates.h"
 
 #include <algorithm>
-#include <initializer_list>
 
 namespace nccl_slab::tune {
-namespace {
-
-// The largest shard at which some of `these` is predicted no slower than all of `those`, which have the larger latencies
-// and the smaller slopes.
-std::uint64_t until_any(const Costs& costs, std::initializer_list<Algorithm> these,
-                        std::initializer_list<Algorithm> those) {
-  std::uint64_t longest = 0;
-  for (const Algorithm one : these) {
-    if (costs.of(one).most_bytes == 0) continue;
-    std::uint64_t until = kAnySize;
-    for (const Algorithm other : those)
-      if (costs.of(other).most_bytes != 0)
-        until = std::min(until, faster_until(costs.of(one), costs.of(other)));
-    longest = std::max(longest, until);
-  }
-  return longest;
-}
-
-}  // namespace
 
 PairMatrix<Way> ring_ways(const topology::PairLevels& levels, const PairMatrix<Way>& possible) {
   PairMatrix<Way> ways = possible;
@@ -54,19 +34,6 @@ Costs seed_costs(const Facts& facts) {
               cost_of(facts.links, facts.gpus, traffic, small ? facts.small_bytes : kAnySize));
   }
   return costs;
-}
-
-Thresholds thresholds(const Facts& facts) {
-  const Costs costs = seed_costs(facts);
-  Thresholds result;
-  result.flat_small = until_any(costs, {Algorithm::kFlatSmall}, {Algorithm::kFlatPush});
-  result.islands_small = until_any(costs, {Algorithm::kIslandsSmall}, {Algorithm::kIslandsPush});
-  result.flat =
-      until_any(costs, {Algorithm::kFlatSmall, Algorithm::kFlatPush},
-                {Algorithm::kIslandsSmall, Algorithm::kIslandsPush, Algorithm::kIslands, Algorithm::kNested});
-  result.two_islands =
-      until_any(costs, {Algorithm::kIslandsSmall, Algorithm::kIslandsPush}, {Algorithm::kNested});
-  return result;
 }
 
 }  // namespace nccl_slab::tune

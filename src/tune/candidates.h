@@ -37,16 +37,4 @@ std::vector<Traffic> candidates(const Facts& facts);
 
 Costs seed_costs(const Facts& facts);
 
-// Bytes of a shard up to which one form of an algorithm is predicted no slower than another.
-struct Thresholds {
-  // A flag in every word rather than beside the data: half of what is stored is flags, so where data crosses links it
-  // pays for short shards only.
-  std::uint64_t flat_small = kAnySize, islands_small = kAnySize;
-  std::uint64_t flat = 0;                // one exchange over all ranks rather than any kind of islands
-  std::uint64_t two_islands = kAnySize;  // two islands in two exchanges rather than the nested tree
-};
-
-// What the cost model says of them. Forms that do not exist have no say.
-Thresholds thresholds(const Facts& facts);
-
 }  // namespace nccl_slab::tune

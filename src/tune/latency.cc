@@ -13,12 +13,13 @@ struct Exchange {
 // Fitted to graph replays of 4 KiB shards of 2, 4 and 8 ranks (doc/cost-model.md), peer and host memory.
 constexpr double kLaunch = 1.9, kRingLaunch = 3.5;
 constexpr Exchange kSmall[] = {{0, 0.6}, {3.7, 0.6}};
-// Host memory: 7 us between 2 and 17 us between 8 ranks; peer memory: a tree's flag, flat_small's share of a peer.
+// Host memory: 7 us between 2 and 17 us between 8 ranks; peer memory: as flat_small's share of a peer.
 constexpr Exchange kPush[] = {{2.5, 0.6}, {4.0, 0.8}};
 // Two exchanges: within a GPU's memory their flags take 0.5 us together; 1 us more is assumed for the second way over PCIe.
 constexpr Exchange kIslandsSmall[] = {{0.75, 0.95}, {5.4, 2.4}};
 constexpr Exchange kIslandsPush[] = {{3.8, 1.35}, {5.4, 2.4}};
-constexpr Exchange kTree[] = {{2.5, 1.0}, {3.5, 2.0}};
+constexpr Exchange kTree[] = {{4.5, 2.5}, {7.0, 2.7}};
+constexpr double kTreeRelay = 6.0;  // of every level but the innermost
 constexpr double kRingHop[] = {2.1, 4.9};
 
 const Exchange (&exchange_of(Algorithm algorithm))[2] {
@@ -52,6 +53,7 @@ double levels_us(const Traffic& traffic, const IslandNode& node) {
   double inner = 0;
   for (const IslandNode& child : node.children) inner = std::max(inner, levels_us(traffic, child));
   const std::size_t members = node.children.empty() ? node.ranks.size() : node.children.size();
+  if (!node.children.empty() && &exchange_of(traffic.algorithm) == &kTree) inner += kTreeRelay;
   return inner + exchange_us(exchange_of(traffic.algorithm), crosses_host(traffic, node), members);
 }
 

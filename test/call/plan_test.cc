@@ -14,6 +14,7 @@ using comm::PlanFacts;
 using comm::TreeKind;
 using kernels::Kernel;
 using kernels::Scaling;
+using tune::Algorithm;
 
 constexpr int kNested = static_cast<int>(TreeKind::kNested);
 constexpr std::uint64_t kLarge = 64 << 20;
@@ -103,7 +104,7 @@ TEST(Plan, FewBlocksAreEnoughForALink) {
     facts.host_memory = host_memory;
     EXPECT_EQ(plan_of(facts, push_bytes(facts)).units, 8);
     facts.one_gpu = true;
-    EXPECT_EQ(plan_of(facts, push_bytes(facts)).units, host_memory ? 2 : kernels::kMaxPushChannels);
+    EXPECT_EQ(plan_of(facts, push_bytes(facts)).units, host_memory ? 1 : kernels::kMaxPushChannels);
   }
 }
 
@@ -116,47 +117,62 @@ TEST(Plan, RanksThatShareAGpuFitOnIt) {
     EXPECT_EQ(plan_of(facts, kLarge, algorithm).units, 58 / 8) << algorithm;
 }
 
+// Predicted: latency in us, us per KiB.
+void predict(PlanFacts* facts, Algorithm algorithm, double latency_us, double us_per_kib) {
+  facts->costs.set(algorithm, {latency_us, us_per_kib / 1024, tune::kAnySize, 0});
+}
+
 TEST(Plan, ShortShardsSpareTheSecondExchangeOfIslands) {
   PlanFacts facts = facts_of(8, true);
-  facts.until.flat = 3000;
-  EXPECT_EQ(plan_of(facts, 3000).kernel, Kernel::kFlatSmall);
-  EXPECT_EQ(plan_of(facts, 3001).algorithm(), 2);
-  facts.until.flat = 0;
+  predict(&facts, Algorithm::kFlatSmall, 4, 2);
+  predict(&facts, Algorithm::kFlatPush, 100, 2);
+  predict(&facts, Algorithm::kIslands, 8, 1);
+  EXPECT_EQ(plan_of(facts, 4096).kernel, Kernel::kFlatSmall);
+  EXPECT_EQ(plan_of(facts, 4097).algorithm(), 2);
+  predict(&facts, Algorithm::kIslands, 0, 0);
   EXPECT_EQ(plan_of(facts, 1024).kernel, Kernel::kFlatSmall) << "whatever the model says";
   EXPECT_EQ(plan_of(facts, 1025).algorithm(), 2);
-  facts.until.flat = ~0ull;
+  predict(&facts, Algorithm::kIslands, 1000, 9);
   EXPECT_EQ(plan_of(facts, 32768).kernel, Kernel::kFlatSmall);
   EXPECT_EQ(plan_of(facts, 32769).algorithm(), 2) << "whatever the model says";
 }
 
-TEST(Plan, TwoIslandsOfOneSizeHaveTheirOwnKernels) {
+// As on two sockets: of four forms each has its sizes, and one exchange comes back where flags beside the data pay.
+PlanFacts two_islands() {
   PlanFacts facts = facts_of(8, true);
   facts.two_islands = true;
-  facts.until.flat = 4096;
-  facts.until.islands_small = 20000;
-  EXPECT_EQ(plan_of(facts, 4096).kernel, Kernel::kFlatSmall);
-  EXPECT_EQ(plan_of(facts, 4097).kernel, Kernel::kIslandsSmall);
-  EXPECT_EQ(plan_of(facts, 20000).kernel, Kernel::kIslandsSmall);
-  EXPECT_EQ(plan_of(facts, 20001).kernel, Kernel::kIslandsPush);
+  predict(&facts, Algorithm::kFlatSmall, 4, 4);
+  predict(&facts, Algorithm::kIslandsSmall, 8, 2);
+  predict(&facts, Algorithm::kFlatPush, 16, 1);
+  predict(&facts, Algorithm::kIslandsPush, 26, 0.5);
+  return facts;
+}
+
+TEST(Plan, TwoIslandsOfOneSizeHaveTheirOwnKernels) {
+  PlanFacts facts = two_islands();
+  EXPECT_EQ(plan_of(facts, 2 << 10).kernel, Kernel::kFlatSmall);
+  EXPECT_EQ(plan_of(facts, 3 << 10).kernel, Kernel::kIslandsSmall);
+  EXPECT_EQ(plan_of(facts, 10 << 10).kernel, Kernel::kFlatPush);
+  EXPECT_EQ(plan_of(facts, 30 << 10).kernel, Kernel::kIslandsPush);
   EXPECT_EQ(plan_of(facts, kLarge).kernel, Kernel::kIslandsPush);
   EXPECT_EQ(plan_of(facts, kLarge, "islands").kernel, Kernel::kTree);
-  EXPECT_EQ(make_plan(facts, 5000, Scaling::kPerRank, "auto").kernel, Kernel::kIslandsPush);
+  EXPECT_EQ(make_plan(facts, 3 << 10, Scaling::kPerRank, "auto").kernel, Kernel::kFlatPush);
   facts.host_memory = true;
-  EXPECT_EQ(plan_of(facts, 5000).kernel, Kernel::kIslandsPush) << "polled over PCIe";
+  EXPECT_EQ(plan_of(facts, 3 << 10).kernel, Kernel::kFlatPush) << "polled over PCIe";
 }
 
 TEST(Plan, PairsUnderSwitchesAreSparedFromSomeSizeOn) {
-  PlanFacts facts = facts_of(8, true, true);
-  facts.two_islands = true;
-  facts.until.flat = 2048;
-  facts.until.two_islands = 30000;
-  EXPECT_EQ(plan_of(facts, 30000).algorithm(), 5);
-  EXPECT_EQ(plan_of(facts, 30001).algorithm(), 3);
+  PlanFacts facts = two_islands();
+  facts.longest_chunk[kNested] = 400;
+  predict(&facts, Algorithm::kNested, 36, 0.25);
+  EXPECT_EQ(plan_of(facts, 30 << 10).kernel, Kernel::kIslandsPush);
+  EXPECT_EQ(plan_of(facts, 50 << 10).algorithm(), 3);
 }
 
 TEST(Plan, FlatSmallEndsWhereTheLinksSaySo) {
   PlanFacts facts = facts_of(8, false);
-  facts.until.flat_small = 4096;
+  predict(&facts, Algorithm::kFlatSmall, 0, 2);
+  predict(&facts, Algorithm::kFlatPush, 4, 1);
   EXPECT_EQ(plan_of(facts, 4096).kernel, Kernel::kFlatSmall);
   EXPECT_EQ(plan_of(facts, 4097).kernel, Kernel::kFlatPush);
   EXPECT_EQ(plan_of(facts, 8192, "flat_small").kernel, Kernel::kFlatSmall);

@@ -215,7 +215,8 @@ TEST(Table, KeyHoldsTheCircumstances) {
 }
 
 std::uint64_t predicted_small_until(const Agreement& agreement) {
-  return predicted_thresholds(agreement, {}, 1 << 20).flat_small;
+  const tune::Costs costs = predicted_costs(agreement, {}, 1 << 20);
+  return tune::faster_until(costs.of(tune::Algorithm::kFlatSmall), costs.of(tune::Algorithm::kFlatPush));
 }
 
 TEST(Seed, FlatSmallIsForShortShardsUnlessRanksShareAGpu) {

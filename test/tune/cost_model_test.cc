@@ -53,15 +53,20 @@ TEST(Crossing, IsTheLargestSizeAtWhichTheShorterLatencyWins) {
   EXPECT_EQ(faster_until(cost(2, 1e-30), cost(6, 0)), kAnySize);
 }
 
+std::uint64_t small_until(const Facts& facts) {
+  const Costs costs = seed_costs(facts);
+  return faster_until(costs.of(Algorithm::kFlatSmall), costs.of(Algorithm::kFlatPush));
+}
+
 // Over PCIe half of flat_small's bytes are flags; within one GPU they cost nothing.
 TEST(Crossing, FlatSmallIsForShortShardsWhereDataCrossesLinks) {
   const Facts apart = facts_of(machine_of("4x-l40s-flat-sys.txt"), first_gpus(4));
-  const std::uint64_t until = thresholds(apart).flat_small;
+  const std::uint64_t until = small_until(apart);
   EXPECT_GT(until, 1u << 10);
   EXPECT_LT(until, 64u << 10);
   Facts together = apart;
   together.gpus = {1, 1, 1, 1};
-  EXPECT_EQ(thresholds(together).flat_small, kAnySize);
+  EXPECT_EQ(small_until(together), kAnySize);
 }
 
 // The published rates come out again: a ring of all ranks, and one flow of each rank across the boundary.
@@ -180,11 +185,20 @@ TEST(Latency, FlattersTheRing) {
   }
 }
 
-// A prototype of flat with chunk flags on the same machine.
-TEST(Latency, IsThatOfFlatWithTwoRanks) {
-  for (const Measured& each : {Measured{2, 4 << 10, 7.1}, Measured{2, 64 << 10, 12.3},
-                               Measured{2, 256 << 10, 24.7}, Measured{2, 1 << 20, 78}})
-    EXPECT_NEAR(predicted_us(Algorithm::kFlat, each), each.us, 0.3 * each.us) << each.bytes;
+// Ours on such a machine (doc/performance.md).
+TEST(Latency, IsThatOfFlatPush) {
+  for (const Measured& each :
+       {Measured{2, 16 << 10, 8.0}, Measured{2, 64 << 10, 11.2}, Measured{2, 256 << 10, 24.7},
+        Measured{2, 1 << 20, 67}, Measured{4, 4 << 10, 11.2}, Measured{4, 64 << 10, 36},
+        Measured{8, 4 << 10, 18.3}, Measured{8, 64 << 10, 119}})
+    EXPECT_NEAR(predicted_us(Algorithm::kFlatPush, each), each.us, 0.3 * each.us)
+        << each.ranks << ", " << each.bytes;
+}
+
+TEST(Latency, IsThatOfTheFlatTree) {
+  for (const Measured& each :
+       {Measured{2, 4 << 10, 12.0}, Measured{4, 4 << 10, 19.2}, Measured{8, 4 << 10, 28.9}})
+    EXPECT_NEAR(predicted_us(Algorithm::kFlat, each), each.us, 0.3 * each.us) << each.ranks;
 }
 
 TEST(Sharing, RanksOfOneGpuShareItsLink) {
