@@ -24,7 +24,7 @@ constexpr std::uint64_t kPushPacksPerChannel = 256;
 // ranks that share a link need fewer each.
 constexpr int kPushChannelsOverLink = 8;
 constexpr int kManyRanks = 6;
-constexpr std::uint64_t kPartsOfSeveral = 2;
+constexpr std::uint64_t kMostPartsOnSharedLink = 2;
 constexpr std::uint64_t kPolledInHostMemory = 4096;  // bytes of a shard, with one source
 constexpr std::uint64_t kShortestPiece = 256, kLongestPiece = 2048;
 constexpr std::uint64_t kLongestPieceOfTwo = 1024,
@@ -119,12 +119,12 @@ std::uint64_t push_piece(const PlanFacts& facts, int channels, std::uint64_t sha
 }
 
 // On a shared link the start and the end of each part, when one direction rests, cost more than the rings' flags if
-// there are several parts for more than two ranks, or many ranks.
+// there are several parts for more than two ranks.
 bool push_serves(const PlanFacts& facts, std::uint64_t packs) {
   if (facts.push_packs == 0) return false;
   const std::uint64_t parts = (packs + facts.push_packs - 1) / facts.push_packs;
   if (!shares_link(facts) || facts.ranks == 2) return true;
-  return parts <= (facts.ranks < kManyRanks ? kPartsOfSeveral : 1);
+  return parts <= kMostPartsOnSharedLink;
 }
 
 double predicted_us(const PlanFacts& facts, Kernel kernel, std::uint64_t shard_bytes) {

@@ -72,13 +72,18 @@ int push_roles(kernels::Kernel kernel, const kernels::Arguments& a) {
   return kernel == kernels::Kernel::kIslandsPush ? 3 : 2;
 }
 
+// All ranks, with one block each, on one link.
+bool alone_on_shared_link(const Operation& operation, const PlanFacts& facts) {
+  return facts.host_memory && facts.one_gpu && operation.units == 1;
+}
+
 // Of a block's 512 threads, half, or about a third of three roles; fewer for host memory where a rank has one block, or a link
 // of its own and one peer: reads, which stores crowd out, then have more in flight.
 int push_senders(const Operation& operation, const PlanFacts& facts) {
   if (operation.kernel == kernels::Kernel::kIslandsPush) return 192;
   if (!facts.host_memory) return 256;
-  if (facts.one_gpu) return operation.units == 1 ? 96 : 256;
-  return facts.ranks == 2 ? 64 : 256;
+  if (alone_on_shared_link(operation, facts)) return 96;
+  return !facts.one_gpu && facts.ranks == 2 ? 64 : 256;
 }
 
 }  // namespace
@@ -176,6 +181,8 @@ kernels::Arguments Engine::arguments_of(const Operation& operation, std::uint64_
   a.chunk_packs = operation.chunk_packs;
   a.channels = operation.units;
   a.push_senders = push_senders(operation, plan_facts_);
+  // On links of their own ranks would crowd at one owner; on one link the first owners sum while others' mailboxes fill.
+  a.owners_in_rank_order = alone_on_shared_link(operation, plan_facts_) ? 1 : 0;
   a.roles = roles_[kind];
   a.scaling = operation.scaling;
   a.type = operation.type;

@@ -62,6 +62,8 @@ struct Arguments {
   std::int32_t roles;          // of a channel: 1 + program->levels; flat_push: 1 or 2, islands_push: 1 or 3
   // Of pushes with several roles: threads of a block that send, whole warps; the others share the rest.
   std::int32_t push_senders;
+  std::int32_t
+      owners_in_rank_order;  // flat_push: all ranks send to the same owner at a time, not to the nearest first
 
   Scaling scaling;
   DataType type;

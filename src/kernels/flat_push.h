@@ -48,6 +48,11 @@ class FlatPush : private PushChannel<Block, Element, kScaled, Pieces> {
     return peer < a_.layout.ranks ? peer : peer - a_.layout.ranks;
   }
 
+  NCCL_SLAB_DEVICE int owner_of(int index) const {
+    if (a_.owners_in_rank_order == 0) return peer_of(index);
+    return index < a_.rank ? index : index + 1;
+  }
+
   NCCL_SLAB_DEVICE void send_all(std::uint32_t steps) {
     const std::uint64_t epoch = a_.state->push_sent[channel_];
     for (std::uint32_t step = 0; step < steps; ++step) send(epoch, step);
@@ -61,15 +66,15 @@ class FlatPush : private PushChannel<Block, Element, kScaled, Pieces> {
       block_.copy_many(
           at_once,
           [&](int k) {
-            const int owner = peer_of(first + k);
+            const int owner = owner_of(first + k);
             return typename Block::Copy{this->place_of(a_.outbound[owner], epoch, owner, a_.rank, piece),
                                         piece.send + owner * piece.stride};
           },
           piece.bytes);
       if (step == 0 && this->factors_travel())
-        for (int k = first; k < first + at_once; ++k) this->store_factor(epoch, peer_of(k));
+        for (int k = first; k < first + at_once; ++k) this->store_factor(epoch, owner_of(k));
       block_.publish_all(at_once, [&](int k, std::uint64_t** flag, std::uint64_t* value) {
-        *flag = push_flag(a_.outbound[peer_of(first + k)], channel_, a_.rank);
+        *flag = push_flag(a_.outbound[owner_of(first + k)], channel_, a_.rank);
         *value = this->flag_value(epoch, step + 1);
       });
     }
