@@ -49,7 +49,8 @@ TEST_P(FlatPushRanks, ScalesByOneFactorOrByOnePerRank) {
                      .channels = 3,
                      .scaling = Scaling::kPerRank,
                      .factors = factors,
-                     .push_roles = roles});
+                     .push_roles = roles,
+                     .rank_order = roles == 2});
   }
   expect_right(threads.run(calls));
 }
@@ -66,7 +67,8 @@ TEST_P(FlatPushRanks, PiecesAndChannelsMayChangeFromCallToCall) {
                      .channels = 1 + static_cast<int>(k * 3 % kMaxChannels),
                      .seed = k,
                      .max_skew_us = 300,
-                     .push_roles = 1 + static_cast<int>(k % 2)});
+                     .push_roles = 1 + static_cast<int>(k % 2),
+                     .rank_order = k % 3 == 1});
   expect_right(threads.run(calls));
 }
 

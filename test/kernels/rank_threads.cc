@@ -132,6 +132,7 @@ Arguments RankThreads::arguments_of(int r, const Call& call, std::size_t index) 
   a.type = call.type;
   a.factor = factor_of(call, r);
   a.small_period = small_period_;
+  a.owners_in_rank_order = call.rank_order ? 1 : 0;
   return a;
 }
 

@@ -34,10 +34,11 @@ class RankThreads {
     Scaling scaling = Scaling::kNone;
     std::vector<double> factors{};  // one per rank for kPerRank, else one; empty: 1
     unsigned seed = 1;
-    int max_skew_us = 0;   // ranks start this much apart at most
-    int push_roles = 0;    // 1 or 2: flat_push; 1 or 3, with islands: islands_push
-    bool islands = false;  // two_islands() of `tree`, which then is no program's
-    int batched = 1;       // more: this and the calls after it go as one batch, by this one's channels
+    int max_skew_us = 0;      // ranks start this much apart at most
+    int push_roles = 0;       // 1 or 2: flat_push; 1 or 3, with islands: islands_push
+    bool rank_order = false;  // flat_push: owners in rank order instead of the nearest first
+    bool islands = false;     // two_islands() of `tree`, which then is no program's
+    int batched = 1;          // more: this and the calls after it go as one batch, by this one's channels
   };
 
   struct Result {
