@@ -213,7 +213,7 @@ def measured_islands(report):
 
     def unformed(job):
         lines = job.log.count(line)  # in the communicators that follow, too, which measure nothing
-        good = lines >= 2 * RANKS and lines == job.log.count("of 4: reduce-scatter uses the slab") and "islands" in job.algorithms()
+        good = lines >= 2 * RANKS and lines == job.log.count("of 4: reduce-scatter uses the slab") and "islands_push" in job.algorithms()
         return job.problems() + ([] if good and min(job.slab_calls(RANKS)) > 10 else [f"{lines} lines", job.log[:3000]])
 
     def form(machine, faults, ranks):
