@@ -24,7 +24,7 @@ constexpr std::uint64_t kPushPacksPerChannel = 256;
 // ranks that share a link need fewer each.
 constexpr int kPushChannelsOverLink = 8;
 constexpr int kManyRanks = 6;
-constexpr std::uint64_t kMostPartsOnSharedLink = 2;
+constexpr std::uint64_t kPartsOfSeveral = 2, kPartsOfMany = 4;
 constexpr std::uint64_t kPolledInHostMemory = 4096;  // bytes of a shard, with one source
 constexpr std::uint64_t kShortestPiece = 256, kLongestPiece = 2048;
 constexpr std::uint64_t kLongestPieceOfTwo = 1024,
@@ -124,7 +124,7 @@ bool push_serves(const PlanFacts& facts, std::uint64_t packs) {
   if (facts.push_packs == 0) return false;
   const std::uint64_t parts = (packs + facts.push_packs - 1) / facts.push_packs;
   if (!shares_link(facts) || facts.ranks == 2) return true;
-  return parts <= kMostPartsOnSharedLink;
+  return parts <= (facts.ranks < kManyRanks ? kPartsOfSeveral : kPartsOfMany);
 }
 
 double predicted_us(const PlanFacts& facts, Kernel kernel, std::uint64_t shard_bytes) {

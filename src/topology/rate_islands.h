@@ -21,7 +21,9 @@ class RateMatrix {
   bool operator==(const RateMatrix&) const = default;
 
  private:
-  static std::size_t index(int from, int to) { return static_cast<std::size_t>(from * kMaxRanks + to); }
+  static std::size_t index(int from, int to) {
+    return static_cast<std::size_t>(from) * kMaxRanks + static_cast<std::size_t>(to);
+  }
   std::array<std::uint32_t, std::size_t{kMaxRanks} * kMaxRanks> megabytes_{};
 };
 

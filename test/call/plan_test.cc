@@ -86,7 +86,7 @@ TEST(Plan, NothingIsCutWithinALine) {
 
 TEST(Plan, PartsInHostMemoryOnlyWhereTheyPay) {
   for (const auto& [ranks, parts, pushed] :
-       {std::tuple(8, 2, true), std::tuple(8, 3, false), std::tuple(4, 2, true), std::tuple(4, 3, false),
+       {std::tuple(8, 4, true), std::tuple(8, 5, false), std::tuple(4, 2, true), std::tuple(4, 3, false),
         std::tuple(2, 9, true)}) {
     PlanFacts facts = facts_of(ranks, false);
     facts.host_memory = true;
