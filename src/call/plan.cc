@@ -29,6 +29,7 @@ constexpr std::uint64_t kPolledInHostMemory = 4096;  // bytes of a shard, with o
 constexpr std::uint64_t kShortestPiece = 256, kLongestPiece = 2048;
 constexpr std::uint64_t kLongestPieceOfTwo = 1024,
                         kLongestPieceAlone = 4096;  // of two ranks; of a rank's only channel
+constexpr std::uint64_t kPiecesAlone = 5;
 // Few where many ranks share a link, for a share that still has several long ones.
 constexpr std::uint64_t kPiecesInFlight = 8, kFewPiecesInFlight = 4, kLongShare = 4096;
 constexpr std::uint64_t kPacksPerChannel = 256;  // of a tree: a channel is added for every so many packs
@@ -111,7 +112,8 @@ std::uint64_t pieces_in_flight(const PlanFacts& facts, std::uint64_t share) {
 // GPU's memory flags cost more than that gains.
 std::uint64_t push_piece(const PlanFacts& facts, int channels, std::uint64_t share) {
   if (shares_link(facts) && channels == 1 && share >= kLongShare)
-    return even_part(share, std::clamp(share / kFewPiecesInFlight, kLongestPiece, kLongestPieceAlone));
+    return even_part(
+        share, std::clamp(rounded_up(share / kPiecesAlone, kPacksOfPage), kLongestPiece, kLongestPieceAlone));
   const std::uint64_t longest = shares_link(facts) && facts.ranks == 2 ? kLongestPieceOfTwo : kLongestPiece;
   const std::uint64_t single = std::max(longest / (facts.ranks - 1), kShortestPiece);
   if (!crosses_links(facts) || share <= single) return share;

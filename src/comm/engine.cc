@@ -72,6 +72,8 @@ int push_roles(kernels::Kernel kernel, const kernels::Arguments& a) {
   return kernel == kernels::Kernel::kIslandsPush ? 3 : 2;
 }
 
+constexpr std::uint64_t kShortAlone = 512 << 10;
+
 // All ranks, with one block each, on one link.
 bool alone_on_shared_link(const Operation& operation, const PlanFacts& facts) {
   return facts.host_memory && facts.one_gpu && operation.units == 1;
@@ -82,7 +84,7 @@ bool alone_on_shared_link(const Operation& operation, const PlanFacts& facts) {
 int push_senders(const Operation& operation, const PlanFacts& facts) {
   if (operation.kernel == kernels::Kernel::kIslandsPush) return 192;
   if (!facts.host_memory) return 256;
-  if (alone_on_shared_link(operation, facts)) return 96;
+  if (alone_on_shared_link(operation, facts)) return operation.shard_bytes <= kShortAlone ? 64 : 96;
   return !facts.one_gpu && facts.ranks == 2 ? 64 : 256;
 }
 
