@@ -97,8 +97,9 @@ NCCL_SLAB_SHARED std::uint64_t* acknowledgement_flag(char* part, int consumer, i
   return &(reinterpret_cast<Flag*>(part + kAcknowledgementOffset) + flag_index(consumer, channel, lane))
               ->value;
 }
-NCCL_SLAB_SHARED std::uint64_t* push_flag(char* part, int channel, int source) {
-  return reinterpret_cast<std::uint64_t*>(part + kPushFlagOffset) + channel * kMaxRanks + source;
+NCCL_SLAB_SHARED std::uint64_t* push_flag(char* part, int parity, int channel, int source) {
+  return reinterpret_cast<std::uint64_t*>(part + kPushFlagOffset) +
+         (parity * kMaxPushChannels + channel) * kMaxRanks + source;
 }
 NCCL_SLAB_SHARED double* push_factor(char* part, int parity, int channel, int source) {
   return reinterpret_cast<double*>(part + kPushFactorOffset) +

@@ -8,7 +8,7 @@
 //   acknowledgements [peer][channel][lane]    written by the peer that read *our* slot, waited for by us as
 //                                             the source
 //   scales           [source][channel][lane][slot]  the factor of a source's contribution in that slot
-//   push flags       [channel][source]        flat_push: epoch and pieces that have arrived
+//   push flags       [parity][channel][source]  pushes: epoch and pieces that have arrived
 //   push factors     [parity][channel][source]
 //   small mailboxes  [parity][source][pack]   data and flag in one 8-byte word; holds nothing else
 //   push mailboxes   [parity][source]         a whole shard of one source
@@ -44,7 +44,7 @@ inline constexpr std::size_t kAcknowledgementOffset = kReadyOffset + kFlags * si
 inline constexpr std::size_t kScaleOffset = kAcknowledgementOffset + kFlags * sizeof(Flag);
 inline constexpr std::size_t kPushFlagOffset = kScaleOffset + kFlags * kSlots * sizeof(double);
 inline constexpr std::size_t kPushFactorOffset =
-    kPushFlagOffset + kMaxPushChannels * kMaxRanks * sizeof(std::uint64_t);
+    kPushFlagOffset + 2 * kMaxPushChannels * kMaxRanks * sizeof(std::uint64_t);
 inline constexpr std::size_t kSmallOffset =
     kPushFactorOffset + 2 * kMaxPushChannels * kMaxRanks * sizeof(double);
 static_assert(kPushFlagOffset % kFlagBytes == 0 && kMaxRanks * sizeof(std::uint64_t) == kFlagBytes);
