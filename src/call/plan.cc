@@ -9,7 +9,6 @@ using comm::PlanFacts;
 using comm::TreeKind;
 using kernels::Kernel;
 using kernels::Scaling;
-using tune::Algorithm;
 
 // All bounds below were measured, on one GPU and on two (doc/performance.md).
 constexpr std::uint64_t kSmallPacksPerBlock = 64;
@@ -27,9 +26,8 @@ constexpr int kManyRanks = 6;
 constexpr std::uint64_t kPartsOfSeveral = 2, kPartsOfMany = 4;
 constexpr std::uint64_t kPolledInHostMemory = 4096;  // bytes of a shard, with one source
 constexpr std::uint64_t kShortestPiece = 256, kLongestPiece = 2048;
-constexpr std::uint64_t kLongestPieceOfTwo = 1024,
-                        kLongestPieceAlone = 4096;  // of two ranks; of a rank's only channel
-constexpr std::uint64_t kPiecesAlone = 5;
+constexpr std::uint64_t kLongestPieceOfTwo = 1024;                    // ranks
+constexpr std::uint64_t kLongestPieceAlone = 4096, kPiecesAlone = 5;  // of a rank's only channel
 // Few where many ranks share a link, for a share that still has several long ones.
 constexpr std::uint64_t kPiecesInFlight = 8, kFewPiecesInFlight = 4, kLongShare = 4096;
 constexpr std::uint64_t kPacksPerChannel = 256;  // of a tree: a channel is added for every so many packs
@@ -130,14 +128,7 @@ bool push_serves(const PlanFacts& facts, std::uint64_t packs) {
 }
 
 double predicted_us(const PlanFacts& facts, Kernel kernel, std::uint64_t shard_bytes) {
-  const auto algorithm = [&] {
-    if (kernel == Kernel::kFlatSmall) return Algorithm::kFlatSmall;
-    if (kernel == Kernel::kFlatPush) return Algorithm::kFlatPush;
-    if (kernel == Kernel::kIslandsSmall) return Algorithm::kIslandsSmall;
-    if (kernel == Kernel::kIslandsPush) return Algorithm::kIslandsPush;
-    return deepest(facts) == TreeKind::kNested ? Algorithm::kNested : Algorithm::kIslands;
-  };
-  return facts.costs.of(algorithm()).predicted_us(shard_bytes);
+  return facts.costs.of(algorithm_of(kernel, deepest(facts))).predicted_us(shard_bytes);
 }
 
 // It spares a round trip but sends twice the bytes; in host memory every poll of a word crosses PCIe as well.

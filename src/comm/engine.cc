@@ -48,11 +48,6 @@ bool tree_of_kind(const Agreement& agreement, TreeKind kind, IslandNode* tree) {
   return false;
 }
 
-tune::Algorithm algorithm_of(TreeKind kind) {
-  if (kind == TreeKind::kNested) return tune::Algorithm::kNested;
-  return kind == TreeKind::kIslands ? tune::Algorithm::kIslands : tune::Algorithm::kFlat;
-}
-
 bool on_one_gpu(const Agreement& agreement) {
   return std::all_of(agreement.facts.begin(), agreement.facts.end(),
                      [&](const auto& facts) { return topology::same_gpu(facts, agreement.facts[0]); });
@@ -89,6 +84,29 @@ int push_senders(const Operation& operation, const PlanFacts& facts) {
 }
 
 }  // namespace
+
+tune::Algorithm algorithm_of(kernels::Kernel kernel, TreeKind tree) {
+  using tune::Algorithm;
+  switch (kernel) {
+    case kernels::Kernel::kFlatSmall:
+      return Algorithm::kFlatSmall;
+    case kernels::Kernel::kFlatPush:
+      return Algorithm::kFlatPush;
+    case kernels::Kernel::kIslandsSmall:
+      return Algorithm::kIslandsSmall;
+    case kernels::Kernel::kIslandsPush:
+      return Algorithm::kIslandsPush;
+    default:
+      break;
+  }
+  if (tree == TreeKind::kNested) return Algorithm::kNested;
+  return tree == TreeKind::kIslands ? Algorithm::kIslands : Algorithm::kFlat;
+}
+
+bool is_flat(kernels::Kernel kernel, TreeKind tree) {
+  return kernel == kernels::Kernel::kFlatSmall || kernel == kernels::Kernel::kFlatPush ||
+         (kernel == kernels::Kernel::kTree && tree == TreeKind::kFlat);
+}
 
 Status Engine::build(std::shared_ptr<Meeting> meeting, const Agreement& agreement, int device,
                      Deadline deadline, std::shared_ptr<Engine>* engine, topology::PairSet* unmapped) {
@@ -167,7 +185,7 @@ Status Engine::make_programs(const Agreement& agreement, cudaStream_t stream,
     }
     roles_[kind] = 1 + mine.levels;
     plan_facts_.longest_chunk[kind] = mine.longest_chunk;
-    trees->push_back({algorithm_of(static_cast<TreeKind>(kind)), tree,
+    trees->push_back({algorithm_of(kernels::Kernel::kTree, static_cast<TreeKind>(kind)), tree,
                       kernels::pair_packs(programs, tune::kShardParts, kernels::kFractions)});
   }
   return Status::ok();

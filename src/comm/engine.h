@@ -27,6 +27,11 @@ namespace nccl_slab::comm {
 enum class TreeKind { kFlat, kIslands, kNested };
 inline constexpr int kTreeKinds = 3;
 
+// As the cost model and the tables name it. `tree` counts for kTree alone.
+tune::Algorithm algorithm_of(kernels::Kernel kernel, TreeKind tree);
+// One exchange over all ranks: contributions are summed as they are, in rank order, and rounded once.
+bool is_flat(kernels::Kernel kernel, TreeKind tree);
+
 // What every rank agrees on, for the plan: pure data, the same on all ranks.
 struct PlanFacts {
   int ranks = 0;

@@ -122,26 +122,10 @@ class Rounds {
            std::uint64_t period) {
     operation.shard_bytes = count * sizeof(float);
     TestRound round;
-    round.name = std::string(word(operation)) + name;
+    round.name = std::string(tune::word(algorithm_of(operation.kernel, operation.tree))) + name;
     round.operation = operation;
     round.data = {contents, facts_.ranks, count, period, static_cast<std::uint32_t>(rounds_.size())};
     rounds_.push_back(std::move(round));
-  }
-
-  static const char* word(const Operation& operation) {
-    constexpr const char* trees[] = {"flat", "islands", "nested"};
-    switch (operation.kernel) {
-      case Kernel::kFlatSmall:
-        return "flat_small";
-      case Kernel::kFlatPush:
-        return "flat_push";
-      case Kernel::kIslandsSmall:
-        return "islands_small";
-      case Kernel::kIslandsPush:
-        return "islands_push";
-      default:
-        return trees[static_cast<int>(operation.tree)];
-    }
   }
 
   std::uint32_t longest(int kind) const { return facts_.longest_chunk[static_cast<std::size_t>(kind)]; }

@@ -44,20 +44,7 @@ comm::PlanFacts plan_facts_of(const tune::Facts& facts) {
 
 Algorithm library_choice(const tune::Facts& facts, std::uint64_t shard_bytes) {
   const call::Plan plan = call::make_plan(plan_facts_of(facts), shard_bytes, kernels::Scaling::kNone, "auto");
-  switch (plan.kernel) {
-    case kernels::Kernel::kFlatSmall:
-      return Algorithm::kFlatSmall;
-    case kernels::Kernel::kFlatPush:
-      return Algorithm::kFlatPush;
-    case kernels::Kernel::kIslandsSmall:
-      return Algorithm::kIslandsSmall;
-    case kernels::Kernel::kIslandsPush:
-      return Algorithm::kIslandsPush;
-    default:
-      break;
-  }
-  if (plan.tree == TreeKind::kNested) return Algorithm::kNested;
-  return plan.tree == TreeKind::kIslands ? Algorithm::kIslands : Algorithm::kFlat;
+  return algorithm_of(plan.kernel, plan.tree);
 }
 
 }  // namespace nccl_slab::tool
