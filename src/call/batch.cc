@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "call/choice.h"
 #include "call/plan.h"
 #include "call/staging.h"
 #include "device/guards.h"
@@ -11,12 +12,16 @@ namespace {
 
 constexpr std::uint64_t kLongestBatched = 8192;  // bytes of a shard: what one channel moves by itself
 
-// All flat algorithms sum in the same order with one rounding, so that a batch changes no bit.
-bool is_short(const comm::PlanFacts& facts, const comm::Operation& operation) {
-  if (operation.shard_bytes > kLongestBatched || operation.scaling == kernels::Scaling::kPerRank)
-    return false;
-  const kernels::Kernel kernel = make_plan(facts, operation.shard_bytes, operation.scaling, "auto").kernel;
-  return kernel == kernels::Kernel::kFlatSmall || kernel == kernels::Kernel::kFlatPush;
+bool is_short(const comm::Operation& operation) {
+  return operation.shard_bytes <= kLongestBatched && operation.scaling != kernels::Scaling::kPerRank;
+}
+
+// By itself it would be summed as a batch sums it, so that a batch changes no bit.
+bool is_flat_alone(const comm::PlanFacts& facts, const comm::Operation& operation,
+                   const std::string& algorithm) {
+  const CallShape shape{operation.shard_bytes, operation.type, operation.scaling};
+  const Plan plan = choose_plan(facts, nullptr, shape, algorithm);
+  return comm::is_flat(plan.kernel, plan.tree);
 }
 
 bool alike(const comm::Operation& one, const comm::Operation& other) {
@@ -46,12 +51,13 @@ std::vector<cudaStream_t> others_than(cudaStream_t first, const std::vector<cuda
 
 BatchCut::BatchCut(const comm::PlanFacts& facts, bool forced, const std::string& algorithm)
     : facts_(facts),
+      algorithm_(algorithm),
       most_packs_(!forced && (algorithm == "auto" || algorithm == "flat_push") ? facts.push_packs : 0) {}
 
 bool BatchCut::take(const comm::Operation& operation) {
   const std::uint64_t packs = packs_ + packs_of(operation.shard_bytes);
   const bool fits = packs <= most_packs_ && operations_.size() < kernels::kMostBatched;
-  if (!fits || !is_short(facts_, operation)) return false;
+  if (!fits || !is_short(operation) || !is_flat_alone(facts_, operation, algorithm_)) return false;
   if (!operations_.empty() && !alike(operation, operations_.front())) return false;
   packs_ = packs;
   operations_.push_back(operation);

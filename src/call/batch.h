@@ -28,6 +28,7 @@ class BatchCut {
 
  private:
   const comm::PlanFacts& facts_;
+  const std::string algorithm_;
   const std::uint64_t most_packs_;
   std::uint64_t packs_ = 0;
   std::vector<comm::Operation> operations_;

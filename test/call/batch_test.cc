@@ -72,6 +72,16 @@ TEST(Batch, WhatAsksForAnotherAlgorithmGetsIt) {
   EXPECT_EQ(length({call_of(6), call_of(6)}, facts(), false, "flat_push"), 2u);
 }
 
+// 4+4, where two exchanges are predicted faster than one from 1 KiB on.
+TEST(Batch, WhatGoesOverIslandsAloneGoesAlone) {
+  comm::PlanFacts islands = facts();
+  islands.longest_chunk = {1000, 600, 0};
+  islands.two_islands = true;
+  islands.costs.set(tune::Algorithm::kFlatPush, {10, 0, tune::kAnySize, 0});
+  EXPECT_EQ(length({call_of(6), call_of(1024), call_of(1025)}, islands), 2u);
+  EXPECT_EQ(length({call_of(6), call_of(1025)}, islands, false, "flat_push"), 2u) << "asked for";
+}
+
 TEST(Batch, BuffersAndStreamsDoNotCount) {
   Operation one = call_of(6), other = call_of(6);
   char memory[64];
