@@ -74,7 +74,7 @@ class FlatPush : private PushChannel<Block, Element, kScaled, Pieces> {
       if (step == 0 && this->factors_travel())
         for (int k = first; k < first + at_once; ++k) this->store_factor(epoch, owner_of(k));
       block_.publish_all(at_once, [&](int k, std::uint64_t** flag, std::uint64_t* value) {
-        *flag = push_flag(a_.outbound[owner_of(first + k)], this->parity_of(epoch), channel_, a_.rank);
+        *flag = this->flag_of(a_.outbound[owner_of(first + k)], epoch, a_.rank);
         *value = this->flag_value(epoch, step + 1);
       });
     }
@@ -91,7 +91,7 @@ class FlatPush : private PushChannel<Block, Element, kScaled, Pieces> {
   NCCL_SLAB_DEVICE bool receive(std::uint64_t epoch, std::uint32_t step) {
     const auto flags = [&](int k, const std::uint64_t** flag, std::uint64_t* value, int* peer) {
       *peer = peer_of(k);
-      *flag = push_flag(a_.inbound[*peer], this->parity_of(epoch), channel_, *peer);
+      *flag = this->flag_of(a_.inbound[*peer], epoch, *peer);
       *value = this->flag_value(epoch, step + 1);
     };
     if (!block_.wait_all_since(peers_, &seen_, flags)) return false;

@@ -85,7 +85,7 @@ class IslandsPush : private PushChannel<Block, Element, kScaled, ShardPieces> {
         for (int k = first; k < first + at_once; ++k) this->store_factor(epoch, sent(k).to);
       block_.publish_all(at_once, [&](int k, std::uint64_t** flag, std::uint64_t* value) {
         const Sent s = sent(first + k);
-        *flag = push_flag(a_.outbound[s.to], this->parity_of(epoch), channel_, s.index);
+        *flag = this->flag_of(a_.outbound[s.to], epoch, s.index);
         *value = this->flag_value(epoch, step + 1);
       });
     }
@@ -102,7 +102,7 @@ class IslandsPush : private PushChannel<Block, Element, kScaled, ShardPieces> {
     const auto flags = [&](int k, const std::uint64_t** flag, std::uint64_t* value, int* peer) {
       const int place = place_of_mate(k);
       *peer = islands_.mate[place];
-      *flag = push_flag(a_.inbound[*peer], this->parity_of(epoch), channel_, islands_.partner[place]);
+      *flag = this->flag_of(a_.inbound[*peer], epoch, islands_.partner[place]);
       *value = this->flag_value(epoch, step + 1);
     };
     if (!block_.wait_all_since(mates_, &seen_relayed_, flags)) return false;
@@ -115,7 +115,7 @@ class IslandsPush : private PushChannel<Block, Element, kScaled, ShardPieces> {
     char* to = this->place_of(a_.outbound[partner_], epoch, partner_, a_.rank, piece);
     block_.template reduce<Element, kScaled>(to, true, islands_.members, summand_of, piece.bytes);
     block_.publish_all(1, [&](int, std::uint64_t** flag, std::uint64_t* value) {
-      *flag = push_flag(a_.outbound[partner_], this->parity_of(epoch), channel_, a_.rank);
+      *flag = this->flag_of(a_.outbound[partner_], epoch, a_.rank);
       *value = this->flag_value(epoch, step + 1);
     });
     return true;
@@ -131,7 +131,7 @@ class IslandsPush : private PushChannel<Block, Element, kScaled, ShardPieces> {
   NCCL_SLAB_DEVICE bool receive(std::uint64_t epoch, std::uint32_t step) {
     const auto flags = [&](int k, const std::uint64_t** flag, std::uint64_t* value, int* peer) {
       *peer = k < mates_ ? islands_.mate[place_of_mate(k)] : partner_;
-      *flag = push_flag(a_.inbound[*peer], this->parity_of(epoch), channel_, *peer);
+      *flag = this->flag_of(a_.inbound[*peer], epoch, *peer);
       *value = this->flag_value(epoch, step + 1);
     };
     if (!block_.wait_all_since(mates_ + 1, &seen_, flags)) return false;

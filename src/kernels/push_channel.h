@@ -72,6 +72,11 @@ class PushChannel {
     return kMailboxesAlternate ? static_cast<int>(epoch & 1) : 0;
   }
 
+  // The flag of the mailbox of `source` in `part`.
+  NCCL_SLAB_DEVICE std::uint64_t* flag_of(char* part, std::uint64_t epoch, int source) const {
+    return push_flag(part, kFlagsAlternate ? parity_of(epoch) : 0, channel_, source);
+  }
+
   // Where a piece lies in the mailbox of `source` to `owner` in `part`.
   NCCL_SLAB_DEVICE char* place_of(char* part, std::uint64_t epoch, int owner, int source,
                                   const PushPiece& piece) const {

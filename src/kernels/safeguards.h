@@ -38,4 +38,10 @@ inline constexpr bool kMailboxesAlternate = false;
 inline constexpr bool kMailboxesAlternate = true;  // a call writes where the call before last was read
 #endif
 
+#ifdef NCCL_SLAB_WITHOUT_FLAG_PARITY
+inline constexpr bool kFlagsAlternate = false;
+#else
+inline constexpr bool kFlagsAlternate = true;      // the next call's flag, of another writer, is not this one's
+#endif
+
 }  // namespace nccl_slab::kernels

@@ -87,6 +87,10 @@ RankThreads::RankThreads(int ranks, std::size_t part_bytes, int slots, std::uint
 
 RankThreads::~RankThreads() = default;
 
+const char* RankThreads::part(int rank) const {
+  return reinterpret_cast<const char*>(ranks_[rank]->part.data());
+}
+
 Kernel RankThreads::kernel_of(const Call& call) {
   if (call.islands) return call.push_roles == 0 ? Kernel::kIslandsSmall : Kernel::kIslandsPush;
   if (call.tree) return Kernel::kTree;

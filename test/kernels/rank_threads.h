@@ -57,6 +57,7 @@ class RankThreads {
   std::vector<Result> run(const std::vector<Call>& calls, int watchdog_ms = 100000);
 
   const Layout& layout() const { return layout_; }
+  const char* part(int rank) const;  // of the slab
 
  private:
   struct Rank;

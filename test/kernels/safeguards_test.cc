@@ -5,6 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "kernels/host_memory.h"
 #include "kernels/rank_threads.h"
 #include "kernels/trees.h"
 
@@ -75,6 +80,32 @@ TEST(Safeguards, TheNextCallLeavesTheMailboxesOfThisOne) {
   const Results results = threads.run(calls);
   EXPECT_TRUE(all_finished(results));
   EXPECT_EQ(all_exact(results), kMailboxesAlternate);
+}
+
+// What is stored into these bytes arrives late, and its flag with it.
+const char *late_begin = nullptr, *late_end = nullptr;
+
+void store_late(void* destination, const void* source, std::size_t bytes) {
+  const char* const at = static_cast<const char*>(destination);
+  if (at >= late_begin && at < late_end) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  std::memcpy(destination, source, bytes);
+}
+
+// Rank 1's piece of rank 4's shard is late at rank 0, which relays it. Rank 5, partner of rank 1, needs nothing of it and
+// goes on to the next call, whose flag at rank 0 has the same place as that of the late piece: taken for it, and then lost.
+TEST(Safeguards, AFlagOfTheNextCallIsNotTakenForThisOnes) {
+  RankThreads threads(8, 1 << 20);
+  late_begin = threads.part(0) + threads.layout().push_offset(0, 0, 5);
+  late_end = late_begin + threads.layout().push_packs * kPackBytes;
+  const HostMemory before = host_memory;
+  host_memory.store = &store_late;
+  const Call islands{
+      .tree = &trees().at("4+4"), .count = 300, .chunk_packs = 100, .push_roles = 3, .islands = true};
+  const Results results =
+      threads.run({islands, {.count = 300, .seed = 2, .push_roles = 2}}, kFlagsAlternate ? 100000 : 3000);
+  host_memory = before;
+  EXPECT_EQ(all_finished(results), kFlagsAlternate);
+  EXPECT_EQ(all_exact(results), kFlagsAlternate);
 }
 
 // Payload and flag of a plain exchange. Without the release ThreadSanitizer alone can tell; on the x86 that
