@@ -150,7 +150,7 @@ void warn_of_two(const Library* chosen, const void* caller) {
 }
 
 const Library* search(const void* caller, std::string* looked) {
-  if (const std::string& path = settings().nccl_lib; !path.empty()) {
+  if (const std::string path = real_nccl_setting(); !path.empty()) {
     const Library* library = from_setting(path, looked);
     if (library != nullptr && !kDropIn) warn_of_two(library, caller);
     return library;
@@ -165,17 +165,12 @@ const Library* search(const void* caller, std::string* looked) {
   return in_files(looked);
 }
 
-void say_once(const std::string& looked) {
-  static std::atomic<bool> said{false};
-  if (!said.exchange(true)) NCCL_SLAB_WARN("the real NCCL was not found; looked at: %s", looked.c_str());
-}
-
 }  // namespace
 
 const Library* search_library(const void* caller) {
   std::string looked;
   if (const Library* library = search(caller, &looked)) return library;
-  say_once(looked);
+  NCCL_SLAB_WARN_ONCE("the real NCCL was not found; looked at: %s", looked.c_str());
   return absent_library();
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -27,24 +28,16 @@ LogLevel current_level() {
   return level;
 }
 
-std::string expand_pid(const char* pattern) {
-  std::string result;
-  for (const char* c = pattern; *c != '\0'; ++c) {
-    if (c[0] == '%' && c[1] == 'p') {
-      result += std::to_string(::getpid());
-      ++c;
-    } else {
-      result += *c;
-    }
-  }
-  return result;
-}
-
+// A log that cannot be written goes to stderr, and says why in its first line, whatever the level.
 int open_log() {
   const char* file = std::getenv("NCCL_SLAB_DEBUG_FILE");
   if (file == nullptr || *file == '\0') return STDERR_FILENO;
-  const int fd = ::open(expand_pid(file).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  return fd >= 0 ? fd : STDERR_FILENO;
+  const int fd = ::open(with_process_id(file).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd >= 0) return fd;
+  const std::string line = "nccl-slab WARN NCCL_SLAB_DEBUG_FILE: cannot write " + std::string(file) + ": " +
+                           std::strerror(errno) + "; the log is on stderr\n";
+  (void)!::write(STDERR_FILENO, line.data(), line.size());
+  return STDERR_FILENO;
 }
 
 int log_descriptor() {
@@ -67,6 +60,13 @@ const char* level_word(LogLevel level) {
 }
 
 }  // namespace
+
+std::string with_process_id(std::string path) {
+  const std::string id = std::to_string(::getpid());
+  for (std::size_t at = 0; (at = path.find("%p", at)) != std::string::npos; at += id.size())
+    path.replace(at, 2, id);
+  return path;
+}
 
 bool log_enabled(LogLevel level) {
   return level <= current_level();

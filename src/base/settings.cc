@@ -1,6 +1,8 @@
 #include "base/settings.h"
 
 #include <cerrno>
+#include <cinttypes>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
@@ -17,6 +19,7 @@ constexpr const char* text = "text";
 constexpr const char* path = "path";
 constexpr const char* count = "count";
 constexpr const char* milliseconds = "milliseconds";
+constexpr std::string_view kListOf = "list of ";
 
 bool parse(const SettingRow& row, const std::string& value, bool* out) {
   if (value != "0" && value != "1") return false;
@@ -24,32 +27,62 @@ bool parse(const SettingRow& row, const std::string& value, bool* out) {
   return row.type == boolean;
 }
 
-bool parse(const SettingRow&, const std::string& value, std::uint64_t* out) {
+struct Bounds {
+  std::uint64_t least, most;
+};
+
+Bounds bounds_of(const SettingRow& row) {
+  Bounds bounds{0, UINT64_MAX};
+  if (row.type == milliseconds) bounds.most = kMostMilliseconds;
+  (void)std::sscanf(row.type.c_str(), "%" SCNu64 " to %" SCNu64, &bounds.least, &bounds.most);
+  return bounds;
+}
+
+bool parse(const SettingRow& row, const std::string& value, std::uint64_t* out) {
   if (value.empty() || value.find_first_not_of("0123456789") != std::string::npos) return false;
   errno = 0;
   *out = std::strtoull(value.c_str(), nullptr, 10);
-  return errno == 0;
+  const Bounds bounds = bounds_of(row);
+  return errno == 0 && *out >= bounds.least && *out <= bounds.most;
 }
 
 bool is_choice(const SettingRow& row) {
   return row.type.find('|') != std::string::npos;
 }
 
+bool is_list(const SettingRow& row) {
+  return row.type.starts_with(kListOf);
+}
+
+bool has_word(const std::string& words, char separator, const std::string& wanted) {
+  std::istringstream stream(words);
+  for (std::string word; std::getline(stream, word, separator);)
+    if (word == wanted) return true;
+  return false;
+}
+
+bool has_all(const std::string& known, const std::string& list) {
+  std::istringstream stream(list);
+  for (std::string word; std::getline(stream, word, ',');)
+    if (!has_word(known, ',', word)) return false;
+  return true;
+}
+
 bool parse(const SettingRow& row, const std::string& value, std::string* out) {
-  if (is_choice(row)) {
-    std::istringstream words(row.type);
-    bool known = false;
-    for (std::string word; std::getline(words, word, '|');) known |= word == value;
-    if (!known) return false;
-  }
+  if (is_choice(row) && !has_word(row.type, '|', value)) return false;
+  if (is_list(row) && !has_all(row.type.substr(kListOf.size()), value)) return false;
   *out = value;
   return true;
 }
 
 std::string expectation(const SettingRow& row) {
   if (is_choice(row)) return "one of " + row.type;
+  if (is_list(row)) return "a " + row.type;
   if (row.type == boolean) return "0 or 1";
-  return "a whole number >= 0" + (row.unit.empty() ? "" : " (" + row.unit + ")");
+  const auto [least, most] = bounds_of(row);
+  const std::string bounds =
+      most == UINT64_MAX ? ">= 0" : "from " + std::to_string(least) + " to " + std::to_string(most);
+  return "a whole number " + bounds + (row.unit.empty() ? "" : " (" + row.unit + ")");
 }
 
 template <typename T>
@@ -101,6 +134,11 @@ Settings parse_settings(const char* (*environment)(const char*), std::vector<std
 const Settings& settings() {
   static const auto* instance = new Settings(read_process_settings());
   return *instance;
+}
+
+std::string real_nccl_setting() {
+  const char* value = std::getenv("NCCL_SLAB_NCCL_LIB");
+  return value == nullptr ? "" : value;
 }
 
 bool enabled() {

@@ -9,6 +9,9 @@
 
 namespace nccl_slab {
 
+// Thirty years: what is counted from it in nanoseconds stays far from 64 bits.
+inline constexpr std::uint64_t kMostMilliseconds = 1'000'000'000'000;
+
 struct Settings {
   bool enable, force, stats;
   std::string algo, transport, islands, ops, debug, debug_file, stats_file, nccl_lib, tune_file, topo_file;
@@ -22,10 +25,14 @@ const Settings& settings();
 // all work.
 bool enabled();
 
+// NCCL_SLAB_NCCL_LIB. By itself too: of several libraries of ours in a process those that only pass calls on ask for
+// nothing else, and each that asked for all would complain of invalid values.
+std::string real_nccl_setting();
+
 // One row of the table, for `nccl-slab env` and the tests.
 struct SettingRow {
   std::string variable;  // NCCL_SLAB_ENABLE
-  std::string type;      // boolean, count, milliseconds, text, path, or the words of a choice joined by '|'
+  std::string type;      // as settings.def has it
   std::string fallback;  // the default as text
   std::string unit;
   std::string sentence;

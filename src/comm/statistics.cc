@@ -25,13 +25,6 @@ Ledger& ledger() {
   return *instance;
 }
 
-std::string with_pid(const std::string& pattern) {
-  std::string result = pattern;
-  for (std::size_t at = 0; (at = result.find("%p", at)) != std::string::npos;)
-    result.replace(at, 2, std::to_string(::getpid()));
-  return result;
-}
-
 void write_file(const std::string& path, const std::string& text) {
   const OwnedFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
@@ -43,7 +36,8 @@ void write_summary() {
   Ledger& book = ledger();
   const std::lock_guard lock(book.mutex);
   if (book.process != ::getpid() || book.all.empty()) return;
-  if (!settings().stats_file.empty()) write_file(with_pid(settings().stats_file), statistics_json(book.all));
+  if (!settings().stats_file.empty())
+    write_file(with_process_id(settings().stats_file), statistics_json(book.all));
   if (!settings().stats) return;
   const std::string text = statistics_text(book.all);
   if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;

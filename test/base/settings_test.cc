@@ -60,5 +60,35 @@ TEST(Settings, AnInvalidValueIsReportedAndTakesItsDefault) {
   EXPECT_EQ(given.timeout, 0u);
 }
 
+TEST(Settings, NumbersHaveBounds) {
+  EXPECT_EQ(parse({{"NCCL_SLAB_SLAB_MIB", "0"}}, 1).slab_mib, 32u);
+  EXPECT_EQ(parse({{"NCCL_SLAB_SLAB_MIB", "257"}}, 1).slab_mib, 32u);
+  EXPECT_EQ(parse({{"NCCL_SLAB_SLAB_MIB", "1"}}, 0).slab_mib, 1u);
+  EXPECT_EQ(parse({{"NCCL_SLAB_SLAB_MIB", "256"}}, 0).slab_mib, 256u);
+}
+
+// As nanoseconds, and added to the time of day, they would overflow.
+TEST(Settings, TimesAreNotEndless) {
+  for (const char* endless : {"1000000000001", "18446744073710", "18446744073709551615"}) {
+    EXPECT_EQ(parse({{"NCCL_SLAB_TIMEOUT", endless}}, 1).timeout, 0u);
+    EXPECT_EQ(parse({{"NCCL_SLAB_SETUP_TIMEOUT", endless}}, 1).setup_timeout, 10000u);
+  }
+  EXPECT_EQ(parse({{"NCCL_SLAB_TIMEOUT", "1000000000000"}}, 0).timeout, kMostMilliseconds);
+}
+
+TEST(Settings, AListHasKnownWordsOnly) {
+  EXPECT_EQ(parse({{"NCCL_SLAB_OPS", "sum"}}, 0).ops, "sum");
+  EXPECT_EQ(parse({{"NCCL_SLAB_OPS", "premulsum,sum"}}, 0).ops, "premulsum,sum");
+  for (const char* wrong : {"sum, avg", "max", ",", "sum,,avg", "SUM"})
+    EXPECT_EQ(parse({{"NCCL_SLAB_OPS", wrong}}, 1).ops, "sum,avg,premulsum") << wrong;
+}
+
+TEST(Settings, AComplaintNamesTheBounds) {
+  fake = {{"NCCL_SLAB_SLAB_MIB", "300"}};
+  std::vector<std::string> complaints;
+  (void)parse_settings(&from_fake, &complaints);
+  EXPECT_EQ(complaints.at(0), "NCCL_SLAB_SLAB_MIB=300 is not a whole number from 1 to 256 (MiB); using 32");
+}
+
 }  // namespace
 }  // namespace nccl_slab
