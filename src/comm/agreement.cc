@@ -54,9 +54,19 @@ bool all_proven(const Agreement& agreement) {
   return true;
 }
 
+// What suits no number of ranks is a mistake; what suits another number than this may serve another communicator.
+void complain(const std::string& islands) {
+  if (!topology::is_island_text(islands))
+    NCCL_SLAB_WARN_ONCE(
+        "NCCL_SLAB_ISLANDS=%s is not a list of islands, such as 0,1,2,3|4,5,6,7 or (0,1|2,3)|(4,5|6,7); they "
+        "are taken from the machine",
+        islands.c_str());
+}
+
 bool set_by_user(const Settings& settings, int nranks, IslandNode* tree) {
   if (settings.islands.empty()) return false;
   const Status status = topology::parse_islands(settings.islands, nranks, tree);
+  if (!status) complain(settings.islands);
   if (!status)
     NCCL_SLAB_INFO("NCCL_SLAB_ISLANDS does not fit this communicator of %d ranks: %s", nranks,
                    status.what().c_str());

@@ -80,7 +80,7 @@ topology::Machine machine_of(const std::vector<RankFacts>& all) {
   sources.topology_file = topology::user_topology_file();
   std::vector<std::string> notes;
   topology::Machine machine = topology::discover(sources, &notes);
-  for (const std::string& note : notes) NCCL_SLAB_WARN("%s", note.c_str());
+  for (const std::string& note : notes) NCCL_SLAB_WARN_ONCE("%s", note.c_str());
   return machine;
 }
 

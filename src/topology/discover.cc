@@ -64,10 +64,10 @@ bool take_file(const Sources& sources, const Addresses& addresses, Machine* mach
   if (status) status = parse_topology(text, &whole);
   const std::vector<int> chosen = status ? find_gpus(whole, addresses) : std::vector<int>();
   if (status && std::count(chosen.begin(), chosen.end(), -1) > 0)
-    status = Status::error("topology file " + sources.topology_file +
-                           " does not hold all GPUs of the communicator");
+    status = Status::error("it does not hold all GPUs of the communicator");
   if (status) *machine = select_gpus(whole, chosen);
-  if (!status) notes->push_back(status.what());
+  if (!status)
+    notes->push_back("the topology file " + sources.topology_file + " is not used: " + status.what());
   return status.is_ok();
 }
 

@@ -97,6 +97,12 @@ Status parse_islands(std::string_view text, int nranks, IslandNode* tree) {
   return Status::ok();
 }
 
+bool is_island_text(std::string_view text) {
+  IslandNode parsed;
+  return Parser(text).parse(&parsed) &&
+         wrong_rank(parsed.ranks, static_cast<int>(parsed.ranks.size())).empty();
+}
+
 std::string island_text(const IslandNode& tree) {
   if (tree.children.empty()) return joined(tree.ranks);
   std::string text;

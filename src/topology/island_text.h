@@ -15,6 +15,9 @@ namespace nccl_slab::topology {
 // error, whose text names what was expected, *tree is unchanged.
 Status parse_islands(std::string_view text, int nranks, IslandNode* tree);
 
+// Whether it is a list of islands of some number of ranks.
+bool is_island_text(std::string_view text);
+
 // The canonical text of a canonical tree; parse_islands() reads it back.
 std::string island_text(const IslandNode& tree);
 

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kLargest = std::size_t{4} << 20;  // a topology of 8 GPUs is 10 kB
 
 Status failed(const std::string& path, const std::string& why) {
-  return Status::error("cannot read topology file " + path + ": " + why);
+  return Status::error("cannot read " + path + ": " + why);
 }
 
 // A pipe may be given instead of a file; its writer gets a while, not for ever.

@@ -55,7 +55,38 @@ def counting(report):
         report.check("a program that does not pass us is told so", told(tool(folder, *run_it, "true"), 0, "0 calls seen"))
 
 
-SCENARIOS = {"counting": counting}
+# Values that are no values of their setting, and what is said of them.
+WRONG = {"ENABLE": ("maybe", "is not 0 or 1"), "ALGO": ("fast", "is not one of auto|"), "TRANSPORT": ("Peer", "is not one of"),
+         "ISLANDS": ("0-3|4-7", "is not a list of islands"), "OPS": ("sum, avg", "is not a list of sum,avg,premulsum"),
+         "DEBUG": ("info", "is not one of"),
+         "STATS_FILE": ("/nonexistent/stats", "cannot write /nonexistent/stats"), "SLAB_MIB": ("0", "from 1 to 256 (MiB)"),
+         "SETUP_TIMEOUT": ("18446744073709551615", "is not a whole number"), "VERIFY": ("-1", "is not a whole number"),
+         "TIMEOUT": ("18446744073709551615", "is not a whole number"), "TUNE_FILE": ("/nonexistent/table", "is not used: cannot read"),
+         "TOPO_FILE": ("/nonexistent/topology", "is not used: cannot read")}
+
+
+def complaints(answer, setting):
+    """Every process that made a communicator complains once, of this setting alone, and all else is as without it."""
+    status, stdout, stderr = answer
+    lines = stderr.splitlines()
+    good = status == 0 and "FAILED" not in stdout and len(lines) == RANKS and all(WRONG[setting][1] in line for line in lines)
+    return [] if good else [f"{answer}"[:3000]]
+
+
+def wrong_settings(report):
+    """Preload and drop-in are both in the process, and it makes several communicators."""
+    with tempfile.TemporaryDirectory(prefix="nccl-slab-run-") as name:
+        folder = pathlib.Path(name)
+        install(folder)
+        run_it = ("run", "--machine", "4-switch", "--", SUITE, "--ranks", RANKS, "--case", "shapes,groups")
+        for setting, (value, _) in WRONG.items():
+            report.check(f"NCCL_SLAB_{setting}={value}", complaints(tool(folder, *run_it, **{f"NCCL_SLAB_{setting}": value}), setting))
+        log = tool(folder, *run_it, NCCL_SLAB_DEBUG="INFO", NCCL_SLAB_DEBUG_FILE="/nonexistent/log")[2]
+        once = log.count("cannot write /nonexistent/log") == RANKS and "uses the slab" in log
+        report.check("a log that cannot be written is on stderr", [] if once else [log[:3000]])
+
+
+SCENARIOS = {"counting": counting, "wrong settings": wrong_settings}
 
 if __name__ == "__main__":
     sys.exit(run(SCENARIOS))

@@ -55,6 +55,12 @@ TEST(IslandText, RefusesWhatIsNoList) {
     complaint(text, 4);
 }
 
+TEST(IslandText, SomeNumberOfRanksOrNone) {
+  for (const char* text : {"0,1|2,3", "1,0", "(0|1)|2"}) EXPECT_TRUE(is_island_text(text)) << text;
+  for (const char* text : {"", "a,b", "0-3|4-7", "0,0|1", "1,2|3", "0,1|"})
+    EXPECT_FALSE(is_island_text(text)) << text;
+}
+
 TEST(IslandText, DeepNestingIsRefusedNotFollowed) {
   IslandNode tree;
   EXPECT_FALSE(parse_islands(std::string(100000, '('), 4, &tree));
