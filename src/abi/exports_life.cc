@@ -13,7 +13,8 @@ using HandlePointer = std::shared_ptr<Handle>;
 
 template <typename Work>
 void with_communicator(const HandlePointer& handle, Work&& work) {
-  if (handle != nullptr && handle->communicator != nullptr) do_our_part([&] { work(*handle->communicator); });
+  if (handle == nullptr || handle->communicator == nullptr || handle->inherited()) return;
+  do_our_part([&] { work(*handle->communicator); });
 }
 
 // Nothing of `comm` is kept: NCCL may give its address to the next communicator.

@@ -3,6 +3,8 @@
 // that we do not see are absent. Thread-safe; a look-up takes a shared lock that nothing waits under.
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <memory>
 #include <vector>
@@ -20,6 +22,10 @@ struct Handle {
   std::shared_ptr<comm::Communicator> communicator;
   std::atomic<bool> suspended{false};
   std::atomic<bool> ended{false};  // finalized or revoked: every later call is NCCL's
+  const pid_t process = ::getpid();
+
+  // In a forked child, which has none of our threads and no CUDA: a communicator of its parent has nothing to wait for.
+  bool inherited() const { return process != ::getpid(); }
 };
 
 // Null for a communicator that we do not know.

@@ -3,6 +3,8 @@
 // Events of the engine come from fake_engine.cc, the calls that reached NCCL from fake_nccl.cc.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <string>
@@ -343,6 +345,23 @@ TEST_F(Calls, TheEndOfACommunicatorIsOursFirst) {
   const ncclComm_t aborted = made();
   EXPECT_EQ(ncclCommAbort(aborted), ncclSuccess);
   EXPECT_EQ(engine(), "abort;");
+}
+
+// It has a copy of the communicator, but nobody who would end its operations.
+TEST_F(Calls, AForkedChildLeavesItsParentsCommunicatorsAlone) {
+  ncclComm_t destroyed = made(), aborted = made();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const bool good = ncclCommDestroy(destroyed) == ncclSuccess && ncclCommAbort(aborted) == ncclSuccess &&
+                      engine().empty();
+    ::_exit(good ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(ncclCommDestroy(destroyed), ncclSuccess);
+  EXPECT_EQ(ncclCommAbort(aborted), ncclSuccess);
+  EXPECT_EQ(engine(), "end;abort;");
 }
 
 TEST_F(Calls, ARevokedCommunicatorForwardsAndStillHasChildren) {
