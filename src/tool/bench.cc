@@ -15,6 +15,7 @@
 #include "tool/bench_place.h"
 #include "tool/bench_result.h"
 #include "tool/layout.h"
+#include "tool/wrong_usage.h"
 
 namespace nccl_slab::tool {
 namespace {
@@ -132,11 +133,8 @@ int bench_command(int argc, char** argv) {
   BenchOptions options;
   Layout layout;
   Bed bed;
-  if (const Status status = parse_bench_options(argc, argv, &options); !status) {
-    (void)fail(status, 2);
-    std::fprintf(stderr, "usage: nccl-slab %s\n", kBenchUsage);
-    return 2;
-  }
+  if (const Status status = parse_bench_options(argc, argv, &options); !status)
+    return wrong_usage(kBenchUsage, status);
   if (const Status status = find_layout(&layout); !status) return fail(status, 1);
   if (const Status status = find_bed(layout, options, &bed); !status) return fail(status, 1);
   if (options.ranks.empty()) options.ranks = usual_ranks(bed.devices);

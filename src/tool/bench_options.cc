@@ -6,6 +6,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "tool/wrong_usage.h"
+
 namespace nccl_slab::tool {
 namespace {
 
@@ -43,13 +45,11 @@ Words split(const std::string& text) {
   return words;
 }
 
-bool parse_int(const std::string& text, int least, int most, int* value) {
+Status take_int(const std::string& option, const std::string& text, int least, int most, int* value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
-  return error == std::errc() && end == text.data() + text.size() && *value >= least && *value <= most;
-}
-
-Status invalid(const std::string& option, const std::string& value) {
-  return Status::error(option + " cannot be '" + value + "'");
+  if (error == std::errc() && end == text.data() + text.size() && *value >= least && *value <= most)
+    return Status::ok();
+  return wrong_value(option, text, std::to_string(least) + " to " + std::to_string(most));
 }
 
 // Splits the command line into the values that there are and switches.
@@ -65,7 +65,7 @@ Status read(int argc, char** argv, const Words& switches, Values* values, Words*
     } else if (value != values->end() && at + 1 < argc) {
       value->second = argv[++at];
     } else {
-      return Status::error("unknown option, or one without its value: " + word);
+      return unknown_option(word);
     }
   }
   return Status::ok();
@@ -77,9 +77,12 @@ void fill_in(const Values& usual, Values* values) {
 }
 
 Status check_words(const std::string& option, const Words& words, const Words& known) {
-  if (words.empty()) return invalid(option, "");
+  std::string expected;
+  for (const std::string& word : known) expected += (expected.empty() ? "" : ", ") + word;
+  if (words.empty()) return wrong_value(option, "", expected);
   for (const std::string& word : words)
-    if (std::find(known.begin(), known.end(), word) == known.end()) return invalid(option, word);
+    if (std::find(known.begin(), known.end(), word) == known.end())
+      return wrong_value(option, word, expected);
   return Status::ok();
 }
 
@@ -107,18 +110,19 @@ Status take_series(const Values& values, BenchOptions* options) {
 
 Status take_ranks(const std::string& text, BenchOptions* options) {
   for (const std::string& word : split(text))
-    if (!parse_int(word, 2, 16, &options->ranks.emplace_back())) return invalid("--ranks", word);
+    if (Status status = take_int("--ranks", word, 2, 16, &options->ranks.emplace_back()); !status)
+      return status;
   return Status::ok();
 }
 
 Status take_numbers(const Values& values, BenchOptions* options) {
   int budget = 0;
-  if (!parse_int(values.at("--devices"), 0, 64, &options->devices))
-    return invalid("--devices", values.at("--devices"));
-  if (!parse_int(values.at("--repeats"), 1, 1000, &options->repeats))
-    return invalid("--repeats", values.at("--repeats"));
-  if (!parse_int(values.at("--budget"), 1, 1000000, &budget))
-    return invalid("--budget", values.at("--budget"));
+  const auto take = [&](const char* option, int least, int most, int* value) {
+    return take_int(option, values.at(option), least, most, value);
+  };
+  if (Status status = take("--devices", 0, 64, &options->devices); !status) return status;
+  if (Status status = take("--repeats", 1, 1000, &options->repeats); !status) return status;
+  if (Status status = take("--budget", 1, 1000000, &budget); !status) return status;
   options->budget_s = budget;
   return Status::ok();
 }

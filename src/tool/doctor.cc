@@ -3,9 +3,9 @@
 #include <dlfcn.h>
 
 #include <cstdio>
-#include <cstring>
 
 #include "tool/doctor_probe.h"
+#include "tool/wrong_usage.h"
 
 namespace nccl_slab::tool {
 
@@ -20,11 +20,9 @@ void open_emulated_machine() {
 }  // namespace
 
 int doctor_command(int argc, char** argv) {
-  const bool json = argc == 2 && std::strcmp(argv[1], "--json") == 0;
-  if (argc > 1 && !json) {
-    std::fprintf(stderr, "usage: nccl-slab %s\n", kDoctorUsage);
-    return 2;
-  }
+  bool json = false;
+  if (const Status status = parse_json_option(argc, argv, &json); !status)
+    return wrong_usage(kDoctorUsage, status);
   if (NCCL_SLAB_IS_EMULATED) open_emulated_machine();
   const DoctorReport report = examine();
   const std::string text = json ? as_json(report) : as_text(report);

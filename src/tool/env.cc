@@ -1,5 +1,8 @@
 #include "tool/env.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -8,6 +11,7 @@
 
 #include "base/settings.h"
 #include "tool/json_text.h"
+#include "tool/wrong_usage.h"
 
 namespace nccl_slab::tool {
 namespace {
@@ -49,6 +53,17 @@ std::vector<Shown> shown_settings(std::vector<std::string>* complaints) {
   return shown;
 }
 
+// A name that is misspelt changes nothing, and nobody else would say so. The emulated machine has variables of its own.
+void complain_of_strangers(std::vector<std::string>* complaints) {
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string name(*variable, std::strcspn(*variable, "="));
+    const auto is_name = [&](const SettingRow& row) { return row.variable == name; };
+    if (!name.starts_with("NCCL_SLAB_") || name.starts_with("NCCL_SLAB_MACHINE")) continue;
+    if (std::none_of(setting_rows().begin(), setting_rows().end(), is_name))
+      complaints->push_back(name + " is not a setting");
+  }
+}
+
 void print_text(const std::vector<Shown>& shown) {
   for (const auto& [row, value, is_set] : shown) {
     const char* unit = row.unit.empty() ? "" : " ";
@@ -75,13 +90,12 @@ void print_json(const std::vector<Shown>& shown) {
 }  // namespace
 
 int env_command(int argc, char** argv) {
-  const bool json = argc == 2 && std::strcmp(argv[1], "--json") == 0;
-  if (argc > 1 && !json) {
-    std::fprintf(stderr, "usage: nccl-slab %s\n", kEnvUsage);
-    return 2;
-  }
+  bool json = false;
+  if (const Status status = parse_json_option(argc, argv, &json); !status)
+    return wrong_usage(kEnvUsage, status);
   std::vector<std::string> complaints;
   const std::vector<Shown> shown = shown_settings(&complaints);
+  complain_of_strangers(&complaints);
   for (const std::string& complaint : complaints)
     std::fprintf(stderr, "nccl-slab env: %s\n", complaint.c_str());
   json ? print_json(shown) : print_text(shown);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tool/explain_report.h"
+#include "tool/wrong_usage.h"
 
 namespace nccl_slab::tool {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 constexpr std::uint64_t kMostElements = 1ull << 40;
 
 struct Arguments {
-  std::string machine, ranks, dtype = "bf16";
+  std::string machine, ranks, dtype = "bf16", count_text;
   std::uint64_t count = 0;
   bool json = false, sweep = false;
 };
@@ -38,24 +39,37 @@ bool take(int argc, char** argv, int* at, std::string_view name, std::string* va
   return true;
 }
 
-bool parse_one(int argc, char** argv, int* at, Arguments* arguments) {
-  std::string count;
-  if (take(argc, argv, at, "--machine", &arguments->machine) ||
-      take(argc, argv, at, "--ranks", &arguments->ranks) ||
-      take(argc, argv, at, "--dtype", &arguments->dtype))
-    return true;
-  if (take(argc, argv, at, "--count", &count)) return parse_number(count, &arguments->count);
-  if (std::string_view(argv[*at]) == "--json") return arguments->json = true;
-  if (std::string_view(argv[*at]) == "--sweep") return arguments->sweep = true;
-  return false;
+bool is_flag(std::string_view word, std::string_view flag, bool* set) {
+  if (word == flag) *set = true;
+  return word == flag;
 }
 
-bool parse(int argc, char** argv, Arguments* arguments) {
+bool parse_one(int argc, char** argv, int* at, Arguments* arguments) {
+  return take(argc, argv, at, "--machine", &arguments->machine) ||
+         take(argc, argv, at, "--ranks", &arguments->ranks) ||
+         take(argc, argv, at, "--dtype", &arguments->dtype) ||
+         take(argc, argv, at, "--count", &arguments->count_text) ||
+         is_flag(argv[*at], "--json", &arguments->json) || is_flag(argv[*at], "--sweep", &arguments->sweep);
+}
+
+Status parse_count(Arguments* arguments) {
+  const bool good = parse_number(arguments->count_text, &arguments->count) && arguments->count > 0 &&
+                    arguments->count <= kMostElements;
+  return good ? Status::ok()
+              : wrong_value("--count", arguments->count_text,
+                            "elements of a shard, from 1 to " + std::to_string(kMostElements));
+}
+
+Status parse(int argc, char** argv, Arguments* arguments) {
   for (int at = 1; at < argc; ++at)
-    if (!parse_one(argc, argv, &at, arguments)) return false;
-  const bool one_size = arguments->count > 0 && arguments->count <= kMostElements;
-  return !arguments->machine.empty() && element_bytes(arguments->dtype) > 0 &&
-         (arguments->sweep ? arguments->count == 0 && !arguments->json : one_size);
+    if (!parse_one(argc, argv, &at, arguments)) return unknown_option(argv[at]);
+  if (arguments->machine.empty()) return Status::error("no machine is named");
+  if (element_bytes(arguments->dtype) == 0)
+    return wrong_value("--dtype", arguments->dtype, "bf16, fp16 or fp32");
+  if (arguments->sweep == !arguments->count_text.empty())
+    return Status::error("either --count or --sweep is needed");
+  if (arguments->sweep && arguments->json) return Status::error("--json is for --count");
+  return arguments->sweep ? Status::ok() : parse_count(arguments);
 }
 
 // "4": GPUs 0 to 3. "0,2,4,6": these. Empty: all of the machine.
@@ -86,11 +100,6 @@ Status make_text(const Arguments& arguments, const ExplainMachine& machine, cons
   return Status::ok();
 }
 
-int wrong_usage() {
-  std::fprintf(stderr, "usage: nccl-slab %s\n", kExplainUsage);
-  return 2;
-}
-
 int failed(const Status& status) {
   std::fprintf(stderr, "nccl-slab explain: %s\n", status.what().c_str());
   return 1;
@@ -100,11 +109,13 @@ int failed(const Status& status) {
 
 int explain_command(int argc, char** argv) {
   Arguments arguments;
-  if (!parse(argc, argv, &arguments)) return wrong_usage();
+  if (const Status status = parse(argc, argv, &arguments); !status) return wrong_usage(kExplainUsage, status);
   ExplainMachine machine;
   if (const Status status = load_explain_machine(arguments.machine, &machine); !status) return failed(status);
   std::vector<int> gpus;
-  if (!parse_ranks(arguments.ranks, machine.links.gpu_count(), &gpus)) return wrong_usage();
+  if (!parse_ranks(arguments.ranks, machine.links.gpu_count(), &gpus))
+    return wrong_usage(kExplainUsage,
+                       wrong_value("--ranks", arguments.ranks, "a number, or GPUs as in 0,2,4"));
   std::string text;
   if (const Status status = make_text(arguments, machine, gpus, &text); !status) return failed(status);
   std::fwrite(text.data(), 1, text.size(), stdout);

@@ -11,6 +11,7 @@
 #include "tool/run.h"
 #include "tool/topo.h"
 #include "tool/tune.h"
+#include "tool/wrong_usage.h"
 
 namespace nccl_slab::tool {
 namespace {
@@ -31,9 +32,6 @@ constexpr Command kCommands[] = {
     {"tune", kTuneUsage, kTuneSummary, &tune_command},
     {"topo", kTopoUsage, kTopoSummary, &topo_command},
 };
-
-// Exit status of a command line that is not understood, as env(1) and others have it.
-constexpr int kWrongUsage = 2;
 
 void print_help(std::FILE* to) {
   std::fputs("usage: nccl-slab COMMAND [ARGUMENTS]\n       nccl-slab --version | --help\n\n", to);

@@ -14,12 +14,13 @@
 #include "tool/run_environment.h"
 #include "tool/run_options.h"
 #include "tool/seen_calls.h"
+#include "tool/wrong_usage.h"
 
 namespace nccl_slab::tool {
 namespace {
 
 // As env(1): the tool itself failed, the program cannot be executed, the program was not found.
-constexpr int kWrongUsage = 2, kFailed = 125, kCannotExecute = 126, kNotFound = 127;
+constexpr int kFailed = 125, kCannotExecute = 126, kNotFound = 127;
 
 int fail(const Status& status, int exit_status) {
   std::fprintf(stderr, "nccl-slab run: %s\n", status.what().c_str());
@@ -89,10 +90,7 @@ int run_command(int argc, char** argv) {
   RunOptions options;
   Layout layout;
   std::string machine_file;
-  if (Status status = parse_run_options(argc, argv, &options); !status) {
-    std::fprintf(stderr, "nccl-slab run: %s\nusage: nccl-slab %s\n", status.what().c_str(), kRunUsage);
-    return kWrongUsage;
-  }
+  if (Status status = parse_run_options(argc, argv, &options); !status) return wrong_usage(kRunUsage, status);
   if (Status status = refuse_nesting(); !status) return fail(status, kFailed);
   if (Status status = find_layout(&layout); !status) return fail(status, kFailed);
   if (Status status = resolve_machine(layout, options, &machine_file); !status) return fail(status, kFailed);

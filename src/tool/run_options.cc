@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "tool/wrong_usage.h"
+
 namespace nccl_slab::tool {
 namespace {
 
@@ -19,7 +21,7 @@ Status take_option(char** argv, int* index, RunOptions* options) {
   } else if (word == "--machine" && argv[*index] != nullptr) {
     options->machine = argv[(*index)++];
   } else {
-    return Status::error("unknown option, or one without its value: " + std::string(word));
+    return unknown_option(std::string(word));
   }
   return Status::ok();
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tool/topo_report.h"
+#include "tool/wrong_usage.h"
 #include "topology/discover.h"
 #include "topology/topology_file.h"
 
@@ -18,7 +19,7 @@ struct Arguments {
   std::vector<std::string> files{};
 };
 
-bool parse(int argc, char** argv, Arguments* arguments) {
+Status parse(int argc, char** argv, Arguments* arguments) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "--json")
@@ -28,9 +29,9 @@ bool parse(int argc, char** argv, Arguments* arguments) {
     else if (argument.starts_with("--file=") && argument.size() > 7)
       arguments->files.emplace_back(argument.substr(7));
     else
-      return false;
+      return unknown_option(argv[i]);
   }
-  return true;
+  return Status::ok();
 }
 
 TopoReport live_report() {
@@ -67,10 +68,7 @@ int print_file(const std::string& path, const Arguments& arguments) {
 
 int topo_command(int argc, char** argv) {
   Arguments arguments;
-  if (!parse(argc, argv, &arguments)) {
-    std::fprintf(stderr, "usage: nccl-slab %s\n", kTopoUsage);
-    return 2;
-  }
+  if (const Status status = parse(argc, argv, &arguments); !status) return wrong_usage(kTopoUsage, status);
   int worst = 0;
   for (const std::string& path : arguments.files)
     if (print_file(path, arguments) != 0) worst = 1;

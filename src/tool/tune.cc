@@ -14,6 +14,7 @@
 #include "tool/launched_rank.h"
 #include "tool/layout.h"
 #include "tool/tune_progress.h"
+#include "tool/wrong_usage.h"
 #include "tune/table_file.h"
 
 namespace nccl_slab::tool {
@@ -142,11 +143,8 @@ int tune_command(int argc, char** argv) {
   BenchOptions options;
   Layout layout;
   Bed bed;
-  if (const Status status = parse_tune_options(argc, argv, &options); !status) {
-    (void)fail(status, 2);
-    std::fprintf(stderr, "usage: nccl-slab %s\n", kTuneUsage);
-    return 2;
-  }
+  if (const Status status = parse_tune_options(argc, argv, &options); !status)
+    return wrong_usage(kTuneUsage, status);
   const std::string path = options.table.empty() ? tune::table_path() : options.table;
   if (path.empty()) return fail(Status::error("no file for the table; name one with --file"), 1);
   std::vector<tune::TableEntry> entries;

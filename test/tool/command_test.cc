@@ -75,6 +75,32 @@ TEST_F(Command, TellsItsVersionAndItsCommands) {
   EXPECT_EQ(run("$NCCL_SLAB frobnicate").out, "");
 }
 
+// One line that says what is wrong and what was expected, then the usage.
+TEST_F(Command, AWrongWordIsNamed) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"env --yaml", "unknown option, or one without its value: --yaml"},
+      {"doctor now", "unknown option, or one without its value: now"},
+      {"topo --file", "unknown option, or one without its value: --file"},
+      {"explain", "no machine is named"},
+      {"explain --machine m", "either --count or --sweep is needed"},
+      {"explain --machine m --count 0", "--count cannot be '0'; expected elements of a shard, from 1 to"},
+      {"explain --machine m --count=-1", "--count cannot be '-1'"},
+      {"explain --machine m --count 8 --dtype int8", "--dtype cannot be 'int8'; expected bf16, fp16 or fp32"},
+      {"explain --machine m --sweep --json", "--json is for --count"},
+      {"bench --ranks 1", "--ranks cannot be '1'; expected 2 to 16"},
+      {"bench --transport pcie", "--transport cannot be 'pcie'; expected auto, peer, host"},
+      {"tune --budget forever", "--budget cannot be 'forever'; expected 1 to 1000000"},
+      {"run --fast true", "unknown option, or one without its value: --fast"}};
+  for (const auto& [line, complaint] : wrong) {
+    const std::string name = std::string(line).substr(0, std::string(line).find(' '));
+    const Told told = run(std::string("$NCCL_SLAB ") + line);
+    EXPECT_EQ(told.exit_status, 2) << line;
+    EXPECT_EQ(told.out, "") << line;
+    EXPECT_EQ(told.errors.rfind("nccl-slab " + name + ": " + complaint, 0), 0u) << told.errors;
+    EXPECT_NE(told.errors.find("\nusage: nccl-slab " + name), std::string::npos) << told.errors;
+  }
+}
+
 TEST_F(Command, RunBecomesTheProgram) {
   const Told told = run("$NCCL_SLAB run -- sh -c 'echo $LD_PRELOAD; exit 9'");
   EXPECT_EQ(told.out, (folder_ / "lib/libnccl-slab.so\n").string());
@@ -184,7 +210,9 @@ TEST_F(Command, EnvShowsWhatIsTaken) {
   const Told wrong = run("NCCL_SLAB_TIMEOUT=soon $NCCL_SLAB env");
   EXPECT_EQ(wrong.exit_status, 1);
   EXPECT_NE(wrong.errors.find("NCCL_SLAB_TIMEOUT=soon is not"), std::string::npos);
-  EXPECT_EQ(run("$NCCL_SLAB env --yaml").exit_status, 2);
+  const Told misspelt = run("NCCL_SLAB_TRANSPROT=host $NCCL_SLAB env");
+  EXPECT_EQ(misspelt.exit_status, 1);
+  EXPECT_NE(misspelt.errors.find("nccl-slab env: NCCL_SLAB_TRANSPROT is not a setting\n"), std::string::npos);
 }
 
 TEST_F(Command, EnvIsJsonOnRequest) {
