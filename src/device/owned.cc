@@ -27,19 +27,6 @@ Status create_stream(Stream* stream) {
   return status;
 }
 
-SharedHostMemory& SharedHostMemory::operator=(SharedHostMemory&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  std::swap(host_pointer_, other.host_pointer_);
-  std::swap(device_pointer_, other.device_pointer_);
-  std::swap(bytes_, other.bytes_);
-  return *this;
-}
-
-SharedHostMemory::~SharedHostMemory() {
-  if (device_pointer_ != nullptr) (void)cudaHostUnregister(host_pointer_);
-  if (host_pointer_ != nullptr) ::munmap(host_pointer_, bytes_);
-}
-
 namespace {
 
 // The ranks of a host reserve theirs at the same time, each without knowing of the others.
@@ -79,23 +66,15 @@ Status SharedHostMemory::create(std::size_t bytes, int numa_node, SharedHostMemo
 Status SharedHostMemory::attach(OwnedFd descriptor, std::size_t bytes, SharedHostMemory* memory) {
   const off_t size = ::lseek(descriptor.get(), 0, SEEK_END);
   if (size < static_cast<off_t>(bytes)) return Status::error("a peer's host memory is smaller than agreed");
-  void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor.get(), 0);
-  if (mapped == MAP_FAILED) return Status::error(std::string("mmap of host memory: ") + std::strerror(errno));
   SharedHostMemory result;
   result.descriptor_ = std::move(descriptor);
-  result.host_pointer_ = mapped;
-  result.bytes_ = bytes;
-  const unsigned flags = cudaHostRegisterMapped | cudaHostRegisterPortable;
-  if (const Status status = cuda_status(cudaHostRegister(mapped, bytes, flags), "cudaHostRegister"); !status)
+  if (const Status status = HostMapping::of(result.descriptor_.get(), bytes, &result.mapping_); !status)
     return status;
-  void* device_pointer = nullptr;
   if (const Status status =
-          cuda_status(cudaHostGetDevicePointer(&device_pointer, mapped, 0), "cudaHostGetDevicePointer");
-      !status) {
-    (void)cudaHostUnregister(mapped);
+          cuda_status(cudaHostGetDevicePointer(&result.device_pointer_, result.mapping_->address(), 0),
+                      "cudaHostGetDevicePointer");
+      !status)
     return status;
-  }
-  result.device_pointer_ = device_pointer;
   *memory = std::move(result);
   return Status::ok();
 }

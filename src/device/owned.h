@@ -6,10 +6,12 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <memory>
 #include <utility>
 
 #include "base/owned_fd.h"
 #include "device/cuda_status.h"
+#include "device/host_mapping.h"
 
 namespace nccl_slab::device {
 
@@ -41,29 +43,24 @@ using ImportedMemory = Owned<void*, cudaIpcCloseMemHandle>;
 Status create_event(Event* event);     // without timing
 Status create_stream(Stream* stream);  // does not wait for the legacy stream
 
-// Host memory that several processes share: a memfd, mapped and registered with CUDA. Its pages are reserved
+// Host memory that several processes share: a memfd, mapped and registered with CUDA once per process. Its pages are reserved
 // when it is made, and not if that comes near a limit of the machine or the container: so a lack of memory
 // shows as an error there, never as SIGBUS, and ends no process. Nothing is left behind when a process dies.
 class SharedHostMemory {
  public:
-  SharedHostMemory() = default;
-  SharedHostMemory(SharedHostMemory&& other) noexcept { *this = std::move(other); }
-  SharedHostMemory& operator=(SharedHostMemory&& other) noexcept;
-  ~SharedHostMemory();
-
   // `numa_node`: whose pages are wanted; -1: anyone's.
   static Status create(std::size_t bytes, int numa_node, SharedHostMemory* memory);
   // `descriptor` is one that create() made, perhaps in another process.
   static Status attach(OwnedFd descriptor, std::size_t bytes, SharedHostMemory* memory);
 
   void* device_pointer() const { return device_pointer_; }
-  void* host_pointer() const { return host_pointer_; }
+  void* host_pointer() const { return mapping_ ? mapping_->address() : nullptr; }
   int descriptor() const { return descriptor_.get(); }
 
  private:
   OwnedFd descriptor_;
-  void *host_pointer_ = nullptr, *device_pointer_ = nullptr;
-  std::size_t bytes_ = 0;
+  std::shared_ptr<HostMapping> mapping_;
+  void* device_pointer_ = nullptr;  // for the device that was current
 };
 
 }  // namespace nccl_slab::device

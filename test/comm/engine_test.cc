@@ -40,6 +40,32 @@ INSTANTIATE_TEST_SUITE_P(Machines, EngineRanks,
                          testing::Values(std::pair("8-4+4", 2), std::pair("8-4+4", 3), std::pair("8-4+4", 8),
                                          std::pair("4-switch", 4), std::pair("4-no-p2p", 4)));
 
+class MixedTransports : public SmallSlab {};
+
+// Pairs without peer access beside others. What two ranks of a process share has one address, so that ThreadSanitizer can
+// tell who waits for whom.
+TEST_F(MixedTransports, PassTheSelfTestOverOneMappingOfAProcess) {
+  const MachineChoice machine{"8-4+4", "peer 0->1 no; peer 2-3 no", {}, {}};
+  static const char* inbound[4][4];
+  on_engines(machine, 4, [](EngineRank& me) {
+    const Slab& slab = me.engine->slab();
+    for (int step = 1; step < 4; ++step) {
+      const int peer = (me.rank + step) % 4;
+      inbound[me.rank][peer] = slab.inbound_rings(me.rank, peer).data;
+    }
+    ASSERT_TRUE(me.meet());
+    EXPECT_EQ(me.agreement.transport(0, 1), Transport::kHost);
+    EXPECT_EQ(me.agreement.transport(1, 0), Transport::kPeer);
+    for (int step = 1; step < 4; ++step) {
+      const int peer = (me.rank + step) % 4;
+      EXPECT_EQ(slab.outbound_rings(me.rank, peer).data, inbound[peer][me.rank]);
+    }
+    TestFindings findings;
+    const Status tested = self_test(*me.engine, TestDepth::kWhole, in(4 * kLong), &findings);
+    EXPECT_TRUE(tested) << tested.what();
+  });
+}
+
 TEST(EnginePlanFacts, AreTheSameOnAllRanksAndTellOfTheMachine) {
   on_engines({"8-4+4", {}, {}, {}}, 6, [](EngineRank& me) {
     const PlanFacts& facts = me.engine->plan_facts();
