@@ -5,8 +5,6 @@
 #include <mutex>
 #include <optional>
 
-#include "comm/statistics.h"
-
 namespace nccl_slab::call {
 namespace {
 
@@ -34,7 +32,7 @@ Plan with_geometry(const PlanFacts& facts, Plan plan, const PlanText& text) {
 // Nothing if the algorithm does not exist here or does not serve the call.
 std::optional<Plan> planned(const PlanFacts& facts, const PlanText& text, const CallShape& shape) {
   const Plan plan = make_plan(facts, shape.shard_bytes, shape.scaling, text.algorithm);
-  if (text.algorithm != comm::Statistics::algorithm_word(plan.algorithm())) return std::nullopt;
+  if (text.algorithm != tune::word(plan.algorithm())) return std::nullopt;
   return with_geometry(facts, plan, text);
 }
 
@@ -57,7 +55,7 @@ Plan choose_plan(const PlanFacts& facts, const PlanText* forced, const CallShape
 }
 
 PlanText describe(const Plan& plan) {
-  return {comm::Statistics::algorithm_word(plan.algorithm()), plan.units, plan.chunk_packs};
+  return {tune::word(plan.algorithm()), plan.units, plan.chunk_packs};
 }
 
 const PlanText* intern_plan(const std::string& text) {

@@ -213,21 +213,6 @@ int batch_channels(const PlanFacts& facts, std::size_t calls, std::uint64_t pack
   return static_cast<int>(std::min<std::size_t>(calls, most_push_channels(facts, packs)));
 }
 
-int Plan::algorithm() const {
-  switch (kernel) {
-    case Kernel::kFlatSmall:
-      return 0;
-    case Kernel::kFlatPush:
-      return 4;
-    case Kernel::kIslandsSmall:
-      return 5;
-    case Kernel::kIslandsPush:
-      return 6;
-    default:
-      return 1 + static_cast<int>(tree);
-  }
-}
-
 Plan make_plan(const PlanFacts& facts, std::uint64_t shard_bytes, kernels::Scaling scaling,
                const std::string& algorithm) {
   const std::uint64_t packs = packs_of(shard_bytes);

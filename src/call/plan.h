@@ -15,7 +15,7 @@ struct Plan {
   int units = 1;                  // channels, or blocks of the small kernels
   std::uint32_t chunk_packs = 0;  // of a tree and of pushes
   std::uint64_t part_packs = 0;   // of pushes: of a shard in one launch
-  int algorithm() const;          // index into the statistics' words
+  tune::Algorithm algorithm() const { return comm::algorithm_of(kernel, tree); }
 };
 
 // The most channels of a kernel, or blocks of the small kernels, that one rank may take: those of all ranks on a GPU must be

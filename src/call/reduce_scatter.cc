@@ -24,7 +24,7 @@ ncclResult_t as_result(const Status& status) {
 
 void count(comm::Communicator& communicator, const Plan& plan, std::uint64_t shard_bytes) {
   communicator.statistics().slab.add(shard_bytes);
-  communicator.statistics().by_algorithm[plan.algorithm()].add(shard_bytes);
+  communicator.statistics().by(plan.algorithm()).add(shard_bytes);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ const char* word_of_reason(std::size_t k) {
   return reason_word(static_cast<Reason>(k));
 }
 const char* word_of_algorithm(std::size_t k) {
-  return Statistics::algorithm_word(static_cast<int>(k));
+  return tune::word(static_cast<tune::Algorithm>(k));
 }
 
 // Nothing unless calls were to be verified.
@@ -81,12 +81,6 @@ void append_line(const Statistics& s, const char* path, const Statistics::Count&
 }
 
 }  // namespace
-
-const char* Statistics::algorithm_word(int algorithm) {
-  constexpr const char* words[kAlgorithms] = {"flat_small", "flat",          "islands",     "nested",
-                                              "flat_push",  "islands_small", "islands_push"};
-  return words[algorithm];
-}
 
 std::shared_ptr<Statistics> make_statistics(int rank, int nranks) {
   auto statistics = std::make_shared<Statistics>(rank, nranks);

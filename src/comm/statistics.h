@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/reason.h"
+#include "tune/algorithm.h"
 
 namespace nccl_slab::comm {
 
@@ -25,14 +26,12 @@ class Statistics {
     }
   };
 
-  // The algorithms of a plan, for the summary.
-  static constexpr int kAlgorithms = 7;
-  static const char* algorithm_word(int algorithm);
+  Count& by(tune::Algorithm algorithm) { return by_algorithm[static_cast<std::size_t>(algorithm)]; }
 
   const int rank, nranks;
   Count slab;
   Count verified, unverified;  // of the calls that NCCL_SLAB_VERIFY asks for: compared, or not to be compared
-  std::array<Count, kAlgorithms> by_algorithm;
+  std::array<Count, tune::kAlgorithms> by_algorithm;
   std::array<Count, kReasonCount> forward;
 };
 

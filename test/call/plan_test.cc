@@ -128,13 +128,13 @@ TEST(Plan, ShortShardsSpareTheSecondExchangeOfIslands) {
   predict(&facts, Algorithm::kFlatPush, 100, 2);
   predict(&facts, Algorithm::kIslands, 8, 1);
   EXPECT_EQ(plan_of(facts, 4096).kernel, Kernel::kFlatSmall);
-  EXPECT_EQ(plan_of(facts, 4097).algorithm(), 2);
+  EXPECT_EQ(plan_of(facts, 4097).algorithm(), Algorithm::kIslands);
   predict(&facts, Algorithm::kIslands, 0, 0);
   EXPECT_EQ(plan_of(facts, 1024).kernel, Kernel::kFlatSmall) << "whatever the model says";
-  EXPECT_EQ(plan_of(facts, 1025).algorithm(), 2);
+  EXPECT_EQ(plan_of(facts, 1025).algorithm(), Algorithm::kIslands);
   predict(&facts, Algorithm::kIslands, 1000, 9);
   EXPECT_EQ(plan_of(facts, 32768).kernel, Kernel::kFlatSmall);
-  EXPECT_EQ(plan_of(facts, 32769).algorithm(), 2) << "whatever the model says";
+  EXPECT_EQ(plan_of(facts, 32769).algorithm(), Algorithm::kIslands) << "whatever the model says";
 }
 
 // As on two sockets: of four forms each has its sizes, and one exchange comes back where flags beside the data pay.
@@ -166,7 +166,7 @@ TEST(Plan, PairsUnderSwitchesAreSparedFromSomeSizeOn) {
   facts.longest_chunk[kNested] = 400;
   predict(&facts, Algorithm::kNested, 36, 0.25);
   EXPECT_EQ(plan_of(facts, 30 << 10).kernel, Kernel::kIslandsPush);
-  EXPECT_EQ(plan_of(facts, 50 << 10).algorithm(), 3);
+  EXPECT_EQ(plan_of(facts, 50 << 10).algorithm(), Algorithm::kNested);
 }
 
 TEST(Plan, FlatSmallEndsWhereTheLinksSaySo) {
@@ -195,17 +195,18 @@ TEST(Plan, DataInHostMemoryIsPolledWhenForcedOnly) {
 TEST(Plan, ForcedAlgorithmsAreTakenWhereTheyFit) {
   const PlanFacts facts = facts_of(8, true, true);
   for (const std::uint64_t bytes : {std::uint64_t{16}, kLarge}) {
-    EXPECT_EQ(plan_of(facts, bytes, "flat").algorithm(), 1);
-    EXPECT_EQ(plan_of(facts, bytes, "islands").algorithm(), 2);
-    EXPECT_EQ(plan_of(facts, bytes, "nested").algorithm(), 3);
+    EXPECT_EQ(plan_of(facts, bytes, "flat").algorithm(), Algorithm::kFlat);
+    EXPECT_EQ(plan_of(facts, bytes, "islands").algorithm(), Algorithm::kIslands);
+    EXPECT_EQ(plan_of(facts, bytes, "nested").algorithm(), Algorithm::kNested);
   }
-  EXPECT_EQ(plan_of(facts, 16, "flat_small").algorithm(), 0);
-  EXPECT_EQ(plan_of(facts, push_bytes(facts), "flat_push").algorithm(), 4);
-  EXPECT_EQ(plan_of(facts, 16, "islands_small").algorithm(), 0) << "there are no two islands of one size";
+  EXPECT_EQ(plan_of(facts, 16, "flat_small").algorithm(), Algorithm::kFlatSmall);
+  EXPECT_EQ(plan_of(facts, push_bytes(facts), "flat_push").algorithm(), Algorithm::kFlatPush);
+  EXPECT_EQ(plan_of(facts, 16, "islands_small").algorithm(), Algorithm::kFlatSmall)
+      << "there are no two islands of one size";
   PlanFacts two = facts;
   two.two_islands = true;
-  EXPECT_EQ(plan_of(two, 16, "islands_small").algorithm(), 5);
-  EXPECT_EQ(plan_of(two, push_bytes(facts), "islands_push").algorithm(), 6);
+  EXPECT_EQ(plan_of(two, 16, "islands_small").algorithm(), Algorithm::kIslandsSmall);
+  EXPECT_EQ(plan_of(two, push_bytes(facts), "islands_push").algorithm(), Algorithm::kIslandsPush);
 }
 
 TEST(Plan, ForcedAlgorithmsThatDoNotFitCountAsAuto) {
@@ -214,7 +215,7 @@ TEST(Plan, ForcedAlgorithmsThatDoNotFitCountAsAuto) {
     EXPECT_EQ(plan_of(flat, kLarge, algorithm).algorithm(), plan_of(flat, kLarge).algorithm()) << algorithm;
     EXPECT_EQ(plan_of(flat, 16, algorithm).algorithm(), plan_of(flat, 16).algorithm()) << algorithm;
   }
-  EXPECT_EQ(plan_of(facts_of(), kLarge, "flat_small").algorithm(), 2);
+  EXPECT_EQ(plan_of(facts_of(), kLarge, "flat_small").algorithm(), Algorithm::kIslands);
 }
 
 // Everything that a launch relies on, over sizes around every power of two and every combination of facts.

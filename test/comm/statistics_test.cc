@@ -10,8 +10,8 @@ std::shared_ptr<Statistics> sample() {
   auto statistics = std::make_shared<Statistics>(2, 4);
   statistics->slab.add(100);
   statistics->slab.add(20);
-  statistics->by_algorithm[2].add(100);
-  statistics->by_algorithm[0].add(20);
+  statistics->by(tune::Algorithm::kIslands).add(100);
+  statistics->by(tune::Algorithm::kFlatSmall).add(20);
   statistics->forward[static_cast<int>(Reason::datatype)].add(7);
   statistics->forward[static_cast<int>(Reason::empty)].add(0);
   return statistics;
@@ -40,8 +40,14 @@ TEST(Statistics, TextNamesEveryPathThatWasTaken) {
             "nccl-slab: rank 2 of 4: forwarded, empty: 1 calls, 0 bytes\n");
 }
 
-TEST(Statistics, EveryAlgorithmHasAWord) {
-  for (int k = 0; k < Statistics::kAlgorithms; ++k) EXPECT_STRNE(Statistics::algorithm_word(k), "");
+TEST(Statistics, CountEveryAlgorithmUnderItsWord) {
+  for (const tune::Algorithm algorithm : tune::kAllAlgorithms) {
+    auto statistics = std::make_shared<Statistics>(0, 2);
+    statistics->by(algorithm).add(5);
+    const std::string counted =
+        std::string("\"algorithms\": {\"") + tune::word(algorithm) + "\": {\"calls\": 1, \"bytes\": 5}}";
+    EXPECT_NE(statistics_json({statistics}).find(counted), std::string::npos) << counted;
+  }
 }
 
 }  // namespace
