@@ -13,6 +13,7 @@
 #include "comm/pair_check.h"
 #include "comm/pair_history.h"
 #include "comm/pair_rates.h"
+#include "comm/peer_end.h"
 #include "comm/quarantine.h"
 #include "comm/quiet_thread.h"
 #include "comm/self_test.h"
@@ -267,7 +268,7 @@ class SetUp {
   void watch_peers() {
     const std::weak_ptr<Engine> engine = engine_;
     meeting_->on_gone([engine](int rank) {
-      if (const std::shared_ptr<Engine> alive = engine.lock()) Engine::peer_gone(alive, rank);
+      if (const std::shared_ptr<Engine> alive = engine.lock()) end_with_peer(alive, rank);
     });
   }
 

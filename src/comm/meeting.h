@@ -47,7 +47,7 @@ class Meeting {
   virtual bool refused() const = 0;
 
   // After agree(): `gone(rank)` is called once, from a thread of the meeting, when a rank's process ended or
-  // closed its meeting without a goodbye. Replaces the former callback; an empty one stops the calls, and
+  // closed its meeting without a goodbye; exited() tells the ends that are no alarm. Replaces the former callback; an empty one stops the calls, and
   // when the call returns none is running.
   virtual void on_gone(std::function<void(int rank)> gone) = 0;
 
@@ -55,8 +55,11 @@ class Meeting {
   // follows for it.
   virtual void goodbye(std::uint64_t operations) = 0;
 
-  // The number of operations that a rank said goodbye with, or -1 while it has not.
+  // The number of operations that a rank said goodbye with, or -1 while it has not; 0 if it has exited without.
   virtual std::int64_t departed_after(int rank) const = 0;
+
+  // The process of a rank had announced that it exits, and has ended. It may have left work of others undone.
+  virtual bool exited(int rank) const = 0;
 };
 
 }  // namespace nccl_slab::comm

@@ -81,6 +81,7 @@ bool Peer::accept_frame(Frame frame) {
     departed_after_ = static_cast<std::int64_t>(goodbye->operations);
     return true;
   }
+  if (exit_notice_in(frame)) return announces_exit_ = true;
   if (!assembler_.add(std::move(frame))) return false;
   if (assembler_.complete()) inbox_.push_back(assembler_.take());
   return inbox_.size() <= kMostWaiting;

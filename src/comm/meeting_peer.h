@@ -45,7 +45,10 @@ class Peer {
 
   // Its process or its meeting is over, or it broke the protocol. What it sent before has been read.
   bool ended() const { return ended_; }
-  std::int64_t departed_after() const { return departed_after_; }  // -1 without a goodbye
+  // Its process has exited in order, as it had announced.
+  bool exited() const { return ended_ && announces_exit_; }
+  // What it said goodbye with; 0 if it has exited without; else -1.
+  std::int64_t departed_after() const { return departed_after_ < 0 && exited() ? 0 : departed_after_; }
   // Whether on_gone is to be told: ended, without a goodbye, and not told before.
   bool owes_notice() const { return ended_ && departed_after_ < 0 && !noticed_; }
   void set_noticed() { noticed_ = true; }
@@ -73,6 +76,7 @@ class Peer {
   Assembler assembler_;
   std::deque<Contribution> inbox_;
   std::int64_t departed_after_ = -1;
+  bool announces_exit_ = false;
   bool broken_ = false;  // serve() is to end it
   bool ended_ = false;
   bool noticed_ = false;

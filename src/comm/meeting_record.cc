@@ -15,7 +15,8 @@ constexpr std::size_t kPartBytes = kFrameBytes - sizeof(Part);
 // Padding would send bytes of our stack and make comparisons of records meaningless.
 static_assert(std::has_unique_object_representations_v<Hello> &&
               std::has_unique_object_representations_v<Part> &&
-              std::has_unique_object_representations_v<Goodbye>);
+              std::has_unique_object_representations_v<Goodbye> &&
+              std::has_unique_object_representations_v<ExitNotice>);
 
 template <typename Record>
 Record make_record() {
@@ -64,11 +65,18 @@ Goodbye make_goodbye(std::uint64_t operations) {
   return goodbye;
 }
 
+ExitNotice make_exit_notice() {
+  return make_record<ExitNotice>();
+}
+
 Frame frame_of(const Hello& hello) {
   return frame_with(hello);
 }
 Frame frame_of(const Goodbye& goodbye) {
   return frame_with(goodbye);
+}
+Frame frame_of(const ExitNotice& notice) {
+  return frame_with(notice);
 }
 
 std::vector<std::shared_ptr<const Frame>> frames_of(std::uint32_t stage, Contribution contribution) {
@@ -96,6 +104,9 @@ std::optional<Hello> hello_in(const Frame& frame) {
 }
 std::optional<Goodbye> goodbye_in(const Frame& frame) {
   return exact_record_in<Goodbye>(frame);
+}
+std::optional<ExitNotice> exit_notice_in(const Frame& frame) {
+  return exact_record_in<ExitNotice>(frame);
 }
 
 bool Assembler::add(Frame frame) {

@@ -14,7 +14,7 @@
 
 namespace nccl_slab::comm {
 
-enum class RecordKind : std::uint32_t { kHello = 1, kPart = 2, kGoodbye = 3 };
+enum class RecordKind : std::uint32_t { kHello = 1, kPart = 2, kGoodbye = 3, kExit = 4 };
 
 struct RecordHead {
   std::uint32_t magic;
@@ -48,18 +48,27 @@ struct Goodbye {
   std::uint64_t operations;
 };
 
+// The process exits in order; the end of the connection follows.
+struct ExitNotice {
+  static constexpr RecordKind kKind = RecordKind::kExit;
+  RecordHead head;
+};
+
 inline constexpr std::size_t kContributionBytes = 1 << 20;
 inline constexpr std::size_t kContributionDescriptors = 256;
 
 Hello make_hello(const MeetingName& name, int rank, int nranks);
 Frame frame_of(const Hello& hello);
 Frame frame_of(const Goodbye& goodbye);
+Frame frame_of(const ExitNotice& notice);
 Goodbye make_goodbye(std::uint64_t operations);
+ExitNotice make_exit_notice();
 // At least one frame, shared by all the connections that send it.
 std::vector<std::shared_ptr<const Frame>> frames_of(std::uint32_t stage, Contribution contribution);
 
 std::optional<Hello> hello_in(const Frame& frame);
 std::optional<Goodbye> goodbye_in(const Frame& frame);
+std::optional<ExitNotice> exit_notice_in(const Frame& frame);
 
 // Puts parts together again. Parts of one contribution arrive in order, since a connection keeps order.
 class Assembler {

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "comm/meeting_contribution.h"
+#include "comm/meeting_exit.h"
 #include "comm/quiet_thread.h"
 
 namespace nccl_slab::comm {
@@ -35,6 +36,7 @@ void MeetingService::stop() {
 Status MeetingService::start() {
   if (Status status = strangers_.listen(name_); !status) return status;
   wakeup_ = make_wakeup();
+  announce_at_exit(weak_from_this());
   if (!wakeup_) return Status::error(std::string("making an eventfd: ") + std::strerror(errno));
   serving_ = true;
   try {
@@ -117,6 +119,19 @@ std::int64_t MeetingService::departed_after(int rank) const {
   if (rank == rank_) return our_goodbye_;
   const Peer* peer = peer_of_rank(rank);
   return peer != nullptr ? peer->departed_after() : -1;
+}
+
+bool MeetingService::exited(int rank) const {
+  const Lock lock(mutex_);
+  const Peer* peer = peer_of_rank(rank);
+  return peer != nullptr && peer->exited();
+}
+
+void MeetingService::announce_exit() {
+  const Lock lock(mutex_);
+  if (phase_ != Phase::kMet) return;
+  const auto frame = std::make_shared<const Frame>(frame_of(make_exit_notice()));
+  for (const auto& peer : peers_) peer->send(frame);
 }
 
 Status MeetingService::why_left() const {

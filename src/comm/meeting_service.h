@@ -47,6 +47,9 @@ class MeetingService : public std::enable_shared_from_this<MeetingService> {
   void on_gone(std::function<void(int rank)> gone);
   void goodbye(std::uint64_t operations);
   std::int64_t departed_after(int rank) const;
+  bool exited(int rank) const;
+  // Tells the peers that this process exits. Not in a forked child.
+  void announce_exit();
 
   int rank() const { return rank_; }
   int nranks() const { return nranks_; }

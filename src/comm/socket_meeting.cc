@@ -75,4 +75,8 @@ std::int64_t SocketMeeting::departed_after(int rank) const {
   return state_->service->inherited() ? -1 : state_->service->departed_after(rank);
 }
 
+bool SocketMeeting::exited(int rank) const {
+  return !state_->service->inherited() && state_->service->exited(rank);
+}
+
 }  // namespace nccl_slab::comm

@@ -36,6 +36,7 @@ class SocketMeeting final : public Meeting {
   void on_gone(std::function<void(int rank)> gone) override;
   void goodbye(std::uint64_t operations) override;
   std::int64_t departed_after(int rank) const override;
+  bool exited(int rank) const override;
 
  private:
   struct State;

@@ -27,6 +27,7 @@ class ThreadMeeting final : public Meeting {
   void on_gone(std::function<void(int rank)> gone) override;
   void goodbye(std::uint64_t operations) override;
   std::int64_t departed_after(int rank) const override;
+  bool exited(int) const override { return false; }  // nobody outlives the others' process
 
  private:
   struct Hall;

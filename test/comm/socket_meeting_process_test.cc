@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "comm/socket_meeting.h"
@@ -116,6 +117,40 @@ TEST_F(SocketMeetingProcess, LaterDeathsAreSeenAfterTheFirst) {
   }
   board_->over = true;
   EXPECT_EQ(ranks[kRanks - 1].wait(), 1);
+}
+
+// A process that exits in order says so, whatever it has said of its communicators; one that just stops does not.
+TEST_F(SocketMeetingProcess, AnExitIsToldFromADeath) {
+  for (const bool in_order : {true, false}) {
+    SCOPED_TRACE(in_order);
+    const MeetingName name = fresh_name(2);
+    std::atomic<int>* const entered = shared<std::atomic<int>>();
+    const auto use = [&](int rank) {
+      std::unique_ptr<SocketMeeting> meeting;
+      if (!SocketMeeting::enter(at(name, rank), &meeting)) return meeting;
+      ++*entered;
+      if (!eventually([&] { return *entered == 2; })) return meeting;
+      if (!meeting->agree(meet(meeting.get(), rank, 2, kNever), in(kLong))) meeting.reset();
+      return meeting;
+    };
+    RankProcess leaver([&]() -> int {
+      const auto meeting = use(0);
+      if (!meeting) return 1;
+      in_order ? std::exit(3) : ::_exit(3);
+    });
+    RankProcess survivor([&] {
+      const auto meeting = use(1);
+      std::atomic<int> gone{0};
+      if (!meeting) return 1;
+      meeting->on_gone([&](int) { ++gone; });
+      if (!eventually([&] { return gone == 1; })) return 3;
+      meeting->on_gone({});
+      if (meeting->exited(0) != in_order) return 4;
+      return meeting->departed_after(0) == (in_order ? 0 : -1) ? 0 : 5;
+    });
+    EXPECT_EQ(leaver.wait(), 3);
+    EXPECT_EQ(survivor.wait(), 0);
+  }
 }
 
 // A child made behind the back of the fork handlers keeps the sockets open; the watch on the process sees the

@@ -2,18 +2,21 @@
 // a launcher; the ranks meet through a file. It knows of no library but NCCL and CUDA.
 //
 //   lone_rank --rank R --ranks N --id FILE [--device D] [--calls N] [--count N] [--seed S] [--die-at CALL]
-//             [--abort-other]
+//             [--abort-other] [--exit-at CALL] [--keep] [--stay MILLISECONDS]
 //
 // Every call is checked exactly against whole numbers; a second one on random numbers goes into a digest of
 // its bits. With --die-at, rank 0 kills itself when the others have made that call; they must learn of it,
 // abort and get their stream back. With --abort-other, a second communicator is aborted while a call of the
-// first one waits for rank 0. Exit status 0: all was right.
+// first one waits for rank 0. With --exit-at, rank 0 calls exit() instead of dying. With --keep, nobody
+// destroys its communicator. With --stay, rank 0 ends so much later than the others; where it has died, they
+// take that time before they abort. Exit status 0: all was right.
 #include <signal.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <fstream>
 
@@ -30,16 +33,17 @@ constexpr auto kPatience = std::chrono::seconds(60);
 struct LoneOptions {
   int rank, ranks, device;
   std::string id_file;
-  int calls, die_at;
+  int calls, die_at, exit_at, stay;
   size_t count;
   uint64_t seed;
-  bool abort_other;
+  bool abort_other, keep;
 };
 
 LoneOptions parse(int argc, char** argv) {
-  const Arguments arguments(
-      argc, argv, {"--rank", "--ranks", "--id", "--device", "--calls", "--count", "--seed", "--die-at"},
-      {"--abort-other"});
+  const Arguments arguments(argc, argv,
+                            {"--rank", "--ranks", "--id", "--device", "--calls", "--count", "--seed",
+                             "--die-at", "--exit-at", "--stay"},
+                            {"--abort-other", "--keep"});
   LoneOptions options;
   options.rank = static_cast<int>(arguments.number("--rank", 0));
   options.ranks = static_cast<int>(arguments.number("--ranks", 2));
@@ -47,9 +51,12 @@ LoneOptions parse(int argc, char** argv) {
   options.id_file = arguments.text("--id", "");
   options.calls = static_cast<int>(arguments.number("--calls", 3));
   options.die_at = static_cast<int>(arguments.number("--die-at", -1));
+  options.exit_at = static_cast<int>(arguments.number("--exit-at", -1));
+  options.stay = static_cast<int>(arguments.number("--stay", 0));
   options.count = static_cast<size_t>(arguments.number("--count", 5003));
   options.seed = static_cast<uint64_t>(arguments.number("--seed", 1));
   options.abort_other = arguments.has("--abort-other");
+  options.keep = arguments.has("--keep");
   return options;
 }
 
@@ -114,6 +121,7 @@ void outlive(Suite& suite, const LoneOptions& options) {
   exchange.fill(suite.options.seed);
   if (options.rank != 0) exchange.reduce_scatter(suite.comm, suite.stream);
   tell_rank_0(options);
+  if (options.rank == 0 && options.exit_at >= 0) std::exit(3);
   if (options.rank == 0) ::kill(::getpid(), SIGKILL);
   const auto start = steady_clock::now();
   ncclResult_t error = ncclSuccess;
@@ -124,6 +132,7 @@ void outlive(Suite& suite, const LoneOptions& options) {
   suite.expect(error != ncclSuccess, "the death of a rank shows as an asynchronous error");
   std::printf("rank %d: asynchronous error %d after %.0f ms\n", suite.rank(), error,
               milliseconds_since(start));
+  ::usleep(static_cast<unsigned>(options.stay) * 1000);
   const auto abort = steady_clock::now();
   REQUIRE(ncclCommAbort(suite.comm));
   REQUIRE(cudaStreamSynchronize(suite.stream));
@@ -159,12 +168,14 @@ void abort_other(Suite& suite, const LoneOptions& options) {
 void run_calls(Suite& suite, const LoneOptions& options) {
   uint64_t hash = 14695981039346656037u;
   for (int call = 0; call < options.calls; ++call) {
-    if (call == options.die_at) return outlive(suite, options);
+    if (call == options.die_at || call == options.exit_at) return outlive(suite, options);
     work(suite, call, options.count, &hash);
   }
   if (options.abort_other) abort_other(suite, options);
   std::printf("rank %d: bits %016llx\n", options.rank, static_cast<unsigned long long>(hash));
-  REQUIRE(ncclCommDestroy(suite.comm));
+  if (options.stay > 0) tell_rank_0(options);
+  if (options.rank == 0) ::usleep(static_cast<unsigned>(options.stay) * 1000);
+  if (!options.keep) REQUIRE(ncclCommDestroy(suite.comm));
 }
 
 bool run(const LoneOptions& options) {
