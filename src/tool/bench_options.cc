@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <map>
 #include <sstream>
 #include <string_view>
@@ -37,6 +38,8 @@ const Values kTuning = {
     {"--transport", "auto"}, {"--dtype", "bf16"},
     {"--mode", "graph"},     {"--place", "out"},
     {"--budget", "900"},     {"--sizes", "1K,2K,4K,8K,16K,32K,64K,128K,256K,512K,1M,2M,4M,8M,16M,64M"}};
+
+constexpr std::uint64_t kLongestShard = std::uint64_t{4} << 30;
 
 Words split(const std::string& text) {
   Words words;
@@ -97,6 +100,25 @@ std::string series_of(const Words& types, const Words& modes, const Words& place
   return text;
 }
 
+// As reduce_scatter_bench reads them: bytes, K or M behind them.
+bool is_size(std::string_view text) {
+  std::uint64_t number = 0, unit = 1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view suffix = text.substr(static_cast<std::size_t>(end - text.data()));
+  if (suffix == "K") unit = 1 << 10;
+  if (suffix == "M") unit = 1 << 20;
+  return error == std::errc() && (suffix.empty() || unit > 1) && number > 0 && number <= kLongestShard / unit;
+}
+
+Status check_sizes(const std::string& text) {
+  const Words words = split(text);
+  const std::string expected = "bytes of a shard, K or M behind them, up to 4096M, as in 1K,64K,1M";
+  if (words.empty()) return wrong_value("--sizes", text, expected);
+  for (const std::string& word : words)
+    if (!is_size(word)) return wrong_value("--sizes", word, expected);
+  return Status::ok();
+}
+
 Status take_series(const Values& values, BenchOptions* options) {
   const Words types = split(values.at("--dtype")), modes = split(values.at("--mode")),
               places = split(values.at("--place"));
@@ -105,7 +127,7 @@ Status take_series(const Values& values, BenchOptions* options) {
   if (Status status = check_words("--place", places, {"out", "in"}); !status) return status;
   options->series = series_of(types, modes, places);
   options->sizes = values.at("--sizes");
-  return Status::ok();
+  return check_sizes(options->sizes);
 }
 
 Status take_ranks(const std::string& text, BenchOptions* options) {

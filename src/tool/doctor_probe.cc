@@ -25,6 +25,7 @@ class Examination {
  public:
   DoctorReport run() {
     report_.host = read_host();
+    report_.topology = make_topo_report(topology::Machine(), "no GPU can be examined");
     const int gpus = count_gpus();
     if (gpus == 0) return std::move(report_);
     const HostRegions regions(gpus);

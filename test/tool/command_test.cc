@@ -89,6 +89,11 @@ TEST_F(Command, AWrongWordIsNamed) {
       {"explain --machine m --sweep --json", "--json is for --count"},
       {"bench --ranks 1", "--ranks cannot be '1'; expected 2 to 16"},
       {"bench --transport pcie", "--transport cannot be 'pcie'; expected auto, peer, host"},
+      {"bench --sizes 1K,2G", "--sizes cannot be '2G'; expected bytes of a shard, K or M behind them"},
+      {"bench --sizes 1K,,2K", "--sizes cannot be ''"},
+      {"tune --sizes 0", "--sizes cannot be '0'"},
+      {"tune --sizes 99999999999999999999", "--sizes cannot be '99999999999999999999'"},
+      {"tune --sizes 4097M", "--sizes cannot be '4097M'"},
       {"tune --budget forever", "--budget cannot be 'forever'; expected 1 to 1000000"},
       {"run --fast true", "unknown option, or one without its value: --fast"}};
   for (const auto& [line, complaint] : wrong) {

@@ -72,6 +72,9 @@ def odd_machines(report):
     report.check("host memory cannot be registered", [] if status == 1 and "host memory" in str(broken(found)) else [str(found)])
     status, found, _ = doctor("nowhere")
     report.check("no machine", [] if status == 1 and broken(found) else [str(found)])
+    status, found, _ = doctor("nowhere", options=())
+    whole = "islands: unknown" in found and "ordered 4+4: no, the islands are unknown\n" in found
+    report.check("no machine, as text", [] if status == 1 and whole else [found])
 
 
 def main():
