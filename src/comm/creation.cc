@@ -10,6 +10,7 @@
 #include "comm/agreement.h"
 #include "comm/engine.h"
 #include "comm/exit_gate.h"
+#include "comm/next_step.h"
 #include "comm/pair_check.h"
 #include "comm/pair_history.h"
 #include "comm/pair_rates.h"
@@ -28,7 +29,7 @@ namespace {
 struct Outcome {
   Reason reason = Reason::none;
   std::string text{};  // more than the reason's sentence says; may be empty
-  topology::PairSet blamed{};
+  topology::PairSet blamed{}, late{};
   bool stuck = false;  // a kernel does not end: nothing of the slab may be used again
 };
 
@@ -36,11 +37,11 @@ struct Outcome {
 struct OutcomeRecord {
   Reason reason = Reason::none;
   std::uint32_t stuck = 0;
-  topology::PairSet blamed;
+  topology::PairSet blamed, late;
 };
 
 Contribution as_contribution(const Outcome& outcome) {
-  const OutcomeRecord record{outcome.reason, outcome.stuck, outcome.blamed};
+  const OutcomeRecord record{outcome.reason, outcome.stuck, outcome.blamed, outcome.late};
   Contribution contribution;
   contribution.bytes.resize(sizeof(record) + outcome.text.size());
   std::memcpy(contribution.bytes.data(), &record, sizeof(record));
@@ -54,7 +55,7 @@ Outcome outcome_of(const Contribution& contribution) {
   std::memcpy(&record, contribution.bytes.data(), sizeof(record));
   const auto* text = reinterpret_cast<const char*>(contribution.bytes.data()) + sizeof(record);
   return {record.reason, std::string(text, contribution.bytes.size() - sizeof(record)), record.blamed,
-          record.stuck != 0};
+          record.late, record.stuck != 0};
 }
 
 // The set-up of one communicator on one rank, on a thread of its own.
@@ -98,7 +99,7 @@ class SetUp {
   }
 
   // A pair whose peer memory does not work takes host memory, and everything is built and tested anew. Every
-  // turn takes peer memory from at least one pair, and the deadline bounds them all.
+  // turn but one takes peer memory from at least one pair, and the deadline bounds them all.
   Outcome build_and_test() {
     Outcome all = attempt();
     while (all.reason != Reason::none && fall_back(all)) all = attempt();
@@ -143,7 +144,7 @@ class SetUp {
     RateFindings findings;
     Outcome mine;
     if (const Status met = measure_pairs(*engine_, agreement_, deadline_, &findings); !met) mine = unmet(met);
-    if (findings.stuck) mine = {Reason::self_test_failed, "a test kernel does not end", {}, true};
+    if (findings.stuck) mine = {Reason::self_test_failed, "a test kernel does not end", {}, {}, true};
     const Outcome all = share(mine);
     if (all.reason != Reason::none) return all;
     *changed = !findings.slow.empty() || findings.islands;
@@ -179,7 +180,7 @@ class SetUp {
   Outcome outcome_of_test(const Status& tested, const TestFindings& findings) const {
     if (tested) return {};
     if (findings.unable) return unable(tested, {});
-    return {Reason::self_test_failed, tested.what(), findings.blamed, findings.stuck};
+    return {Reason::self_test_failed, tested.what(), findings.blamed, findings.late, findings.stuck};
   }
 
   // A gathering without a rank: it has not come in time, or has ended.
@@ -206,15 +207,23 @@ class SetUp {
   // False if there is nothing left to try.
   bool fall_back(const Outcome& all) {
     if (all.stuck || tests_may_run_) return false;
-    const topology::PairSet peers = peer_pairs(agreement_);
-    topology::PairSet lying = all.blamed & peers;
-    // The kernels saw damage that no pair can be blamed for: none is trusted.
-    if (all.reason == Reason::self_test_failed && all.blamed.empty()) lying = peers;
-    if (lying.empty()) return false;
-    remember_lying(agreement_.facts, lying);
-    Agreement next = without_peer_memory(agreement_, lying, settings());
-    if (!next.verdict.use()) return false;
-    retreat(std::move(next), all.text);
+    const NextStep next = next_step(
+        {all.reason == Reason::self_test_failed, all.blamed, all.late, peer_pairs(agreement_), repeated_});
+    if (next.step == Step::kGiveUp) return false;
+    if (next.step == Step::kRepeat) return repeat(all.text);
+    if (next.step == Step::kLeaveLying) remember_lying(agreement_.facts, next.pairs);
+    if (next.step == Step::kLeaveLate) remember_late(agreement_.facts, communicator_->rank(), next.pairs);
+    Agreement agreement = without_peer_memory(agreement_, next.pairs, settings());
+    if (!agreement.verdict.use()) return false;
+    retreat(std::move(agreement), all.text);
+    return true;
+  }
+
+  bool repeat(const std::string& why) {
+    repeated_ = true;
+    NCCL_SLAB_INFO("rank %d of %d: the self-test ran out of time and is repeated: %s", communicator_->rank(),
+                   communicator_->nranks(), why.c_str());
+    begin_anew(agreement_);
     return true;
   }
 
@@ -248,6 +257,7 @@ class SetUp {
     for (const Contribution& contribution : contributions) {
       const Outcome outcome = outcome_of(contribution);
       all.blamed.add(outcome.blamed);
+      all.late.add(outcome.late);
       all.stuck |= outcome.stuck;
       if (all.reason != Reason::none) continue;
       all.reason = outcome.reason;
@@ -294,6 +304,7 @@ class SetUp {
   Agreement agreement_;
   std::shared_ptr<Engine> engine_;
   bool tests_may_run_ = false;
+  bool repeated_ = false;     // the self-test, which ran out of time
   bool rates_known_ = false;  // both ways of every pair have been measured
 };
 

@@ -14,12 +14,15 @@ using topology::RankFacts;
 struct Learned {
   bool lying = false, slow = false, told = false, proven_peer = false, proven_host = false;
   std::uint32_t rate = 0;  // MB/s; 0: unknown
+  int late = 0;            // in so many communicators
 };
 
 struct History {
   std::mutex mutex;
   std::map<std::pair<std::string, std::string>, Learned> pairs;
 };
+
+constexpr int kLateIsSlow = 2;
 
 History& history() {
   static auto* instance = new History;  // never destroyed: set-up threads may outlive static objects
@@ -45,7 +48,7 @@ void for_each_pair(const std::vector<RankFacts>& all, Visit visit) {
 void recall_pairs(const std::vector<RankFacts>& all, RankFacts* facts) {
   for_each_pair(all, [facts](int from, int to, const Learned& known) {
     if (known.lying) facts->lying.add(from, to);
-    if (known.slow) facts->slow.add(from, to);
+    if (known.slow || known.late >= kLateIsSlow) facts->slow.add(from, to);
     if (known.proven_peer) facts->proven_peer.add(from, to);
     if (known.proven_host) facts->proven_host.add(from, to);
     facts->rates.set(from, to, known.rate);
@@ -54,6 +57,13 @@ void recall_pairs(const std::vector<RankFacts>& all, RankFacts* facts) {
 
 void remember_lying(const std::vector<RankFacts>& all, const PairSet& pairs) {
   for_each_pair(all, [&](int from, int to, Learned& known) { known.lying |= pairs.has(from, to); });
+}
+
+// Once for each communicator, whichever ranks of it are here.
+void remember_late(const std::vector<RankFacts>& all, int rank, const PairSet& pairs) {
+  for (int other = 0; other < rank; ++other)
+    if (all[other].process == all[rank].process) return;
+  for_each_pair(all, [&](int from, int to, Learned& known) { known.late += pairs.has(from, to); });
 }
 
 void remember_slow(const std::vector<RankFacts>& all, const PairSet& pairs) {

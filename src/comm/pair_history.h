@@ -15,6 +15,10 @@ void recall_pairs(const std::vector<topology::RankFacts>& all, topology::RankFac
 
 // Peer memory of these pairs failed.
 void remember_lying(const std::vector<topology::RankFacts>& all, const topology::PairSet& pairs);
+// Peer memory of these pairs has not answered within the time for a self-test, twice in a row, on a machine that
+// may just be busy. That alone is never called lying; from the second communicator on it is called slow. `rank`
+// is ours.
+void remember_late(const std::vector<topology::RankFacts>& all, int rank, const topology::PairSet& pairs);
 // Peer memory of these pairs is much slower than host memory.
 void remember_slow(const std::vector<topology::RankFacts>& all, const topology::PairSet& pairs);
 // These rates of peer memory make islands.

@@ -26,7 +26,8 @@ using topology::PairSet;
 constexpr std::size_t kBytes = 2 << 20;  // of one attempt
 constexpr int kBlocks = 8;
 constexpr int kAttempts = 4;  // of a pair, in each pass
-constexpr int kPasses = 4;    // a pair that is called slow was so after all of them, or until time ran out
+constexpr int kPasses = 4;    // a pair that is called slow was so after all of them, or until time ran out,
+constexpr int kFewestPasses = 2;  // but not before these
 
 struct Record {
   std::uint32_t able, late;  // nothing has failed; no time for another pass
@@ -78,6 +79,7 @@ class Measuring {
       slow_ = slow_pairs(gathered_, slow_);
       if (!anyone_late_) islands_.look(gathered_);  // of a whole pass
     }
+    slow_ = measured_again(gathered_, slow_);
     if (everyone_able_) conclude(findings);
     return Status::ok();
   }
@@ -260,6 +262,15 @@ PairSet slow_pairs(const std::vector<PairRates>& rates, const PairSet& asked) {
     if (asked.has(from, to) && mostly && way.peer < kMuchSlower * host) slow.add(from, to);
   });
   return slow;
+}
+
+PairSet measured_again(const std::vector<PairRates>& rates, const PairSet& pairs) {
+  PairSet sure;
+  for_each_pair(static_cast<int>(rates.size()), [&](int from, int to) {
+    const WayRates& way = rates[static_cast<std::size_t>(from)].to[to];
+    if (pairs.has(from, to) && way.attempts >= kFewestPasses * kAttempts) sure.add(from, to);
+  });
+  return sure;
 }
 
 }  // namespace nccl_slab::comm

@@ -44,5 +44,8 @@ struct PairRates {
 // The pairs of `asked` in which peer memory is much slower than both halves of the way through host memory: by
 // the best attempts, and in three of four attempts, which noise does not bring about. Pure.
 topology::PairSet slow_pairs(const std::vector<PairRates>& rates, const topology::PairSet& asked);
+// Those of `pairs` that were measured often enough to be believed, in two whole passes: on a busy machine time may
+// run out before. Pure.
+topology::PairSet measured_again(const std::vector<PairRates>& rates, const topology::PairSet& pairs);
 
 }  // namespace nccl_slab::comm

@@ -130,7 +130,7 @@ class Trial {
       findings_.unable = true;
       return Status::error("a rank has left");
     }
-    findings_.blamed.add(peer, rank_);
+    findings_.late.add(peer, rank_);
     return Status::error("rank " + std::to_string(rank_) + " waited in vain for rank " +
                          std::to_string(peer));
   }

@@ -9,6 +9,7 @@ namespace nccl_slab::comm {
 
 struct TestFindings {
   topology::PairSet blamed;  // pairs into this rank whose data was missing or wrong
+  topology::PairSet late;    // pairs into this rank that a kernel waited for until the time was up
   bool stuck = false;        // a kernel does not end: memory of the engine may still be written
   bool unable = false;       // this rank could not take part; it says nothing of any pair
 };

@@ -62,6 +62,19 @@ TEST(PairRates, NoiseIsNotSlow) {
   EXPECT_TRUE(slow_pairs(rates, all_pairs(3)).has(1, 2));
 }
 
+// Time has run out: what a busy machine did to a single attempt, or to those of a moment, is not believed.
+TEST(PairRates, OnePassIsNotBelieved) {
+  auto rates = rates_of(3, 1, 26, 26);
+  const auto judged = [&](std::uint32_t attempts) {
+    for (WayRates& way : rates[2].to) way.attempts = way.behind = attempts;
+    return measured_again(rates, slow_pairs(rates, all_pairs(3))).has(2, 1);
+  };
+  EXPECT_FALSE(judged(1));
+  EXPECT_FALSE(judged(4));
+  EXPECT_TRUE(judged(8));
+  EXPECT_TRUE(measured_again(rates, {}).empty());
+}
+
 TEST(PairRates, NothingMeasuredIsNotSlow) {
   EXPECT_TRUE(slow_pairs(rates_of(4, 0, 0, 0), all_pairs(4)).empty());
   EXPECT_TRUE(slow_pairs(rates_of(4, 0, 26, 0), all_pairs(4)).empty());

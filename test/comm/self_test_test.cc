@@ -23,6 +23,13 @@ PairSet pair(int from, int to) {
   return pairs;
 }
 
+// Whose data was wrong, or did not come in time.
+PairSet found(const TestFindings& findings) {
+  PairSet pairs = findings.blamed;
+  pairs.add(findings.late);
+  return pairs;
+}
+
 // A small slab: its chunks are short, and a test is soon over.
 class SelfTest : public SmallSlab {};
 class PairCheck : public SmallSlab {};
@@ -36,7 +43,7 @@ void expect_found(const std::string& faults, int ranks, int from, int to, std::c
     EXPECT_FALSE(findings.stuck);
     if (me.rank != to) return;
     EXPECT_FALSE(tested);
-    EXPECT_EQ(findings.blamed, pair(from, to)) << tested.what();
+    EXPECT_EQ(found(findings), pair(from, to)) << tested.what();
   });
 }
 
@@ -106,7 +113,8 @@ TEST_F(SelfTest, BlamesThePairWhoseWritesTheWriterAloneSees) {
     EXPECT_FALSE(findings.stuck);
     if (me.rank == 0) {
       EXPECT_FALSE(tested);
-      EXPECT_EQ(findings.blamed, pair(1, 0)) << tested.what();
+      EXPECT_EQ(findings.late, pair(1, 0)) << tested.what();
+      EXPECT_TRUE(findings.blamed.empty()) << "nothing wrong has been seen";
     }
   });
 }
@@ -136,7 +144,8 @@ TEST_F(SelfTest, EndsInTimeWhenADeviceStandsStill) {
     EXPECT_FALSE(self_test(*me.engine, TestDepth::kWhole, in(1s), &findings));
     EXPECT_LT(std::chrono::steady_clock::now() - start, kAtOnce);
     EXPECT_EQ(findings.stuck, me.rank == 1);
-    EXPECT_EQ(findings.blamed, me.rank == 1 ? PairSet() : pair(1, me.rank));
+    EXPECT_EQ(findings.late, me.rank == 1 ? PairSet() : pair(1, me.rank));
+    EXPECT_TRUE(findings.blamed.empty()) << "it may just be slow";
     ASSERT_TRUE(me.meet());
     if (me.rank == 1) nccl_slab_emulated_freeze(1, 0);
   });

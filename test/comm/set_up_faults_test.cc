@@ -13,6 +13,7 @@
 
 #include "comm/creation.h"
 #include "device/cuda_status.h"
+#include "device/emulated/emulated.h"
 #include "engine_ranks.h"
 
 namespace nccl_slab::comm {
@@ -129,6 +130,29 @@ TEST_F(SetUpFaults, ARankDiesInTheSelfTest) {
   const std::string log = take_log();
   EXPECT_NE(log.find("a rank has left"), std::string::npos) << log;
   EXPECT_EQ(log.find("does not work"), std::string::npos) << log;
+  ::unsetenv("NCCL_SLAB_TRANSPORT");
+}
+
+// A GPU stands still until the others' time for the self-test is up, and then goes on, as on a machine that is
+// far too busy for a moment. If it was so busy by itself that the tests had not begun by then, nothing was late.
+TEST_F(SetUpFaults, AMachineThatIsSlowForAMomentKeepsItsPeerMemory) {
+  ::setenv("NCCL_SLAB_SETUP_TIMEOUT", "16000", 1);
+  ::setenv("NCCL_SLAB_TRANSPORT", "peer", 1);
+  bool* const repeated = shared<bool>();
+  for (int attempt = 0; attempt < 3 && !*repeated; ++attempt)
+    device_test::on_machine({"4-switch", {}, {}, {}}, [&] {
+      nccl_slab_emulated_freeze(1, 1);
+      std::thread thaw([] {
+        std::this_thread::sleep_for(std::chrono::seconds(9));
+        nccl_slab_emulated_freeze(1, 0);
+      });
+      const End end = set_up();
+      thaw.join();
+      *repeated = end.log.find("ran out of time and is repeated") != std::string::npos;
+      for (const Reason reason : end.reason) EXPECT_EQ(reason, Reason::none) << end.log;
+      EXPECT_EQ(end.log.find("does not work"), std::string::npos) << end.log;
+    });
+  EXPECT_TRUE(*repeated);
   ::unsetenv("NCCL_SLAB_TRANSPORT");
 }
 
