@@ -7,43 +7,34 @@
 
 namespace nccl_slab::kernels {
 
-// function(Element{}, std::bool_constant<scaled>{})
+// What function(Element{}, std::bool_constant<scaled>{}) returns.
 template <typename Function>
-void dispatch(DataType type, Scaling scaling, Function function) {
+auto dispatch(DataType type, Scaling scaling, Function function) {
   const auto with_scaling = [&](auto element) {
-    if (scaling == Scaling::kNone)
-      function(element, std::false_type{});
-    else
-      function(element, std::true_type{});
+    return scaling == Scaling::kNone ? function(element, std::false_type{})
+                                     : function(element, std::true_type{});
   };
-  switch (type) {
-    case DataType::kBf16:
-      return with_scaling(Bf16{});
-    case DataType::kFp16:
-      return with_scaling(Fp16{});
-    case DataType::kFp32:
-      return with_scaling(Fp32{});
-  }
+  if (type == DataType::kBf16) return with_scaling(Bf16{});
+  return type == DataType::kFp16 ? with_scaling(Fp16{}) : with_scaling(Fp32{});
 }
 
-// function(std::integral_constant<int, ranks>{}) for 2..kMaxRanks
-template <int kFrom = 2, typename Function>
-void dispatch_ranks(int ranks, Function function) {
-  if constexpr (kFrom <= kMaxRanks) {
-    if (ranks == kFrom)
-      function(std::integral_constant<int, kFrom>{});
-    else
-      dispatch_ranks<kFrom + 1>(ranks, function);
-  }
+// What function(std::integral_constant<int, value>{}) returns. REQUIRES: kFrom <= value <= kTo.
+template <int kFrom, int kTo, typename Function>
+auto dispatch_between(int value, Function function) {
+  if constexpr (kFrom < kTo)
+    if (value != kFrom) return dispatch_between<kFrom + 1, kTo>(value, function);
+  return function(std::integral_constant<int, kFrom>{});
 }
 
-// function(std::integral_constant<int, members>{}) for the sizes of one of two islands
 template <typename Function>
-void dispatch_members(int members, Function function) {
-  if (members == 2) function(std::integral_constant<int, 2>{});
-  if (members == 3) function(std::integral_constant<int, 3>{});
-  if (members == 4) function(std::integral_constant<int, 4>{});
+auto dispatch_ranks(int ranks, Function function) {
+  return dispatch_between<2, kMaxRanks>(ranks, function);
 }
-static_assert(kMaxMembers == 4);
+
+// For the ranks of one of two islands.
+template <typename Function>
+auto dispatch_members(int members, Function function) {
+  return dispatch_between<2, kMaxMembers>(members, function);
+}
 
 }  // namespace nccl_slab::kernels

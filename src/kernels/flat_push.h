@@ -35,11 +35,12 @@ class FlatPush : private PushChannel<Block, Element, kScaled, Pieces> {
   NCCL_SLAB_DEVICE FlatPush(Block& block, const Arguments& a, int channel)
       : FlatPush(block, a, channel, Pieces(a)) {}
 
-  // With one role this block sends and then receives; with two it has one of them.
   NCCL_SLAB_DEVICE void run(int role) {
-    const std::uint32_t steps = pieces_.steps(channel_);
-    if (a_.roles == 1 || role == 0) send_all(steps);
-    if (a_.roles == 1 || role == 1) receive_all(steps);
+    if (this->has_role(role, 0))
+      this->each_step(&State::push_sent, [&](auto epoch, auto step) { return send(epoch, step); });
+    if (!this->has_role(role, 1)) return;
+    this->each_step(&State::push_received, [&](auto epoch, auto step) { return receive(epoch, step); });
+    this->skip(&State::push_relayed);
   }
 
  private:
@@ -53,39 +54,12 @@ class FlatPush : private PushChannel<Block, Element, kScaled, Pieces> {
     return index < a_.rank ? index : index + 1;
   }
 
-  NCCL_SLAB_DEVICE void send_all(std::uint32_t steps) {
-    const std::uint64_t epoch = a_.state->push_sent[channel_];
-    for (std::uint32_t step = 0; step < steps; ++step) send(epoch, step);
-    this->advance(a_.state->push_sent, epoch);
-  }
-
-  NCCL_SLAB_DEVICE void send(std::uint64_t epoch, std::uint32_t step) {
-    const PushPiece piece = pieces_.piece(channel_, step);
-    const int at_once = this->at_once(piece, peers_);
-    for (int first = 0; first < peers_; first += at_once) {
-      block_.copy_many(
-          at_once,
-          [&](int k) {
-            const int owner = owner_of(first + k);
-            return typename Block::Copy{this->place_of(a_.outbound[owner], epoch, owner, a_.rank, piece),
-                                        piece.send + owner * piece.stride};
-          },
-          piece.bytes);
-      if (step == 0 && this->factors_travel())
-        for (int k = first; k < first + at_once; ++k) this->store_factor(epoch, owner_of(k));
-      block_.publish_all(at_once, [&](int k, std::uint64_t** flag, std::uint64_t* value) {
-        *flag = this->flag_of(a_.outbound[owner_of(first + k)], epoch, a_.rank);
-        *value = this->flag_value(epoch, step + 1);
-      });
-    }
-  }
-
-  NCCL_SLAB_DEVICE void receive_all(std::uint32_t steps) {
-    const std::uint64_t epoch = a_.state->push_received[channel_];
-    for (std::uint32_t step = 0; step < steps; ++step)
-      if (!receive(epoch, step)) return;
-    this->advance(a_.state->push_received, epoch);
-    this->advance(a_.state->push_relayed, epoch);
+  NCCL_SLAB_DEVICE bool send(std::uint64_t epoch, std::uint32_t step) {
+    this->send_piece(epoch, step, peers_, peers_, [&](int k) {
+      const int owner = owner_of(k);
+      return typename Channel::Sent{owner, owner, a_.rank};
+    });
+    return true;
   }
 
   NCCL_SLAB_DEVICE bool receive(std::uint64_t epoch, std::uint32_t step) {

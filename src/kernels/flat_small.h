@@ -28,10 +28,7 @@ class FlatSmall : private SmallCall<Block> {
       : Call(block, a, index, blocks), rank_(a.rank) {}
 
   NCCL_SLAB_DEVICE void run() {
-    if (this->whole_packs())
-      run_as<true>();
-    else
-      run_as<false>();
+    this->with_alignment([&](auto aligned) { run_as<decltype(aligned)::value>(); });
   }
 
  private:

@@ -38,10 +38,12 @@ class IslandsPush : private PushChannel<Block, Element, kScaled, ShardPieces> {
         mates_(a.islands.members - 1) {}
 
   NCCL_SLAB_DEVICE void run(int role) {
-    const std::uint32_t steps = pieces_.steps(channel_);
-    if (a_.roles == 1 || role == 0) send_all(steps);
-    if (a_.roles == 1 || role == 1) relay_all(steps);
-    if (a_.roles == 1 || role == 2) receive_all(steps);
+    if (this->has_role(role, 0))
+      this->each_step(&State::push_sent, [&](auto epoch, auto step) { return send(epoch, step); });
+    if (this->has_role(role, 1))
+      this->each_step(&State::push_relayed, [&](auto epoch, auto step) { return relay(epoch, step); });
+    if (this->has_role(role, 2))
+      this->each_step(&State::push_received, [&](auto epoch, auto step) { return receive(epoch, step); });
   }
 
  private:
@@ -51,51 +53,15 @@ class IslandsPush : private PushChannel<Block, Element, kScaled, ShardPieces> {
     return place < islands_.members ? place : place - islands_.members;
   }
 
-  // One of the 2 mates_ pieces that we send in a step: those to be relayed come first.
-  struct Sent {
-    int to;     // mate
-    int owner;  // of the shard
-    int index;  // of the mate's mailbox
-  };
-  NCCL_SLAB_DEVICE Sent sent(int k) const {
-    const bool relayed = k < mates_;
-    const int place = place_of_mate(relayed ? k : k - mates_), mate = islands_.mate[place];
-    return relayed ? Sent{mate, islands_.partner[place], partner_} : Sent{mate, mate, a_.rank};
-  }
-
-  NCCL_SLAB_DEVICE void send_all(std::uint32_t steps) {
-    const std::uint64_t epoch = a_.state->push_sent[channel_];
-    for (std::uint32_t step = 0; step < steps; ++step) send(epoch, step);
-    this->advance(a_.state->push_sent, epoch);
-  }
-
-  NCCL_SLAB_DEVICE void send(std::uint64_t epoch, std::uint32_t step) {
-    const PushPiece piece = pieces_.piece(channel_, step);
-    const int at_once = this->at_once(piece, mates_);
-    for (int first = 0; first < 2 * mates_; first += at_once) {
-      block_.copy_many(
-          at_once,
-          [&](int k) {
-            const Sent s = sent(first + k);
-            return typename Block::Copy{this->place_of(a_.outbound[s.to], epoch, s.to, s.index, piece),
-                                        piece.send + s.owner * piece.stride};
-          },
-          piece.bytes);
-      if (step == 0 && first < mates_ && this->factors_travel())
-        for (int k = first; k < first + at_once; ++k) this->store_factor(epoch, sent(k).to);
-      block_.publish_all(at_once, [&](int k, std::uint64_t** flag, std::uint64_t* value) {
-        const Sent s = sent(first + k);
-        *flag = this->flag_of(a_.outbound[s.to], epoch, s.index);
-        *value = this->flag_value(epoch, step + 1);
-      });
-    }
-  }
-
-  NCCL_SLAB_DEVICE void relay_all(std::uint32_t steps) {
-    const std::uint64_t epoch = a_.state->push_relayed[channel_];
-    for (std::uint32_t step = 0; step < steps; ++step)
-      if (!relay(epoch, step)) return;
-    this->advance(a_.state->push_relayed, epoch);
+  // To every mate two pieces: those to be relayed come first.
+  NCCL_SLAB_DEVICE bool send(std::uint64_t epoch, std::uint32_t step) {
+    this->send_piece(epoch, step, 2 * mates_, mates_, [&](int k) {
+      const bool relayed = k < mates_;
+      const int place = place_of_mate(relayed ? k : k - mates_), mate = islands_.mate[place];
+      return relayed ? typename Channel::Sent{mate, islands_.partner[place], partner_}
+                     : typename Channel::Sent{mate, mate, a_.rank};
+    });
+    return true;
   }
 
   NCCL_SLAB_DEVICE bool relay(std::uint64_t epoch, std::uint32_t step) {
@@ -119,13 +85,6 @@ class IslandsPush : private PushChannel<Block, Element, kScaled, ShardPieces> {
       *value = this->flag_value(epoch, step + 1);
     });
     return true;
-  }
-
-  NCCL_SLAB_DEVICE void receive_all(std::uint32_t steps) {
-    const std::uint64_t epoch = a_.state->push_received[channel_];
-    for (std::uint32_t step = 0; step < steps; ++step)
-      if (!receive(epoch, step)) return;
-    this->advance(a_.state->push_received, epoch);
   }
 
   NCCL_SLAB_DEVICE bool receive(std::uint64_t epoch, std::uint32_t step) {

@@ -31,10 +31,7 @@ class IslandsSmall : private SmallCall<Block> {
       : Call(block, a, index, blocks), place_(a.islands.place), partner_(a.islands.partner[place_]) {}
 
   NCCL_SLAB_DEVICE void run() {
-    if (this->whole_packs())
-      run_as<true>();
-    else
-      run_as<false>();
+    this->with_alignment([&](auto aligned) { run_as<decltype(aligned)::value>(); });
   }
 
  private:
@@ -88,8 +85,7 @@ class IslandsSmall : private SmallCall<Block> {
     NCCL_SLAB_UNROLL
     for (int step = 1; step < kMembers; ++step) {
       const int mate = a_.islands.mate[member(step)];
-      block_.store_small(mailbox(a_.outbound[mate], mate, a_.islands.partner[place_], pack),
-                         ours.partner[step], flag_);
+      block_.store_small(mailbox(a_.outbound[mate], mate, partner_, pack), ours.partner[step], flag_);
     }
     NCCL_SLAB_UNROLL
     for (int step = 1; step < kMembers; ++step) {

@@ -24,12 +24,25 @@ __global__ void __launch_bounds__(kChannelThreads, 1) tree_kernel(const __grid_c
   TreeRole<CudaBlock, Element, kScaled>(block, a, blockIdx.x, role).run();
 }
 
+// This thread's role in a push of one role, or of kRoles: the sender has its threads, others equal shares of the rest.
+struct PushRole {
+  int role, first, threads;
+};
+template <int kRoles>
+__device__ __forceinline__ PushRole push_role(const Arguments& a) {
+  const int threads = static_cast<int>(blockDim.x), index = static_cast<int>(threadIdx.x);
+  const int senders = a.roles == 1 ? threads : a.push_senders;
+  const int share = (threads - senders) / (kRoles - 1);
+  // Of two roles the compiler is to know that there are no more: it then needs 16 registers less.
+  const int role = index < senders ? 0 : kRoles == 2 ? 1 : 1 + (index - senders) / share;
+  return {role, role == 0 ? 0 : senders + (role - 1) * share, role == 0 ? senders : share};
+}
+
 template <typename Element, bool kScaled>
 __global__ void __launch_bounds__(kChannelThreads, 1) flat_push_kernel(const __grid_constant__ Arguments a) {
-  const int threads = static_cast<int>(blockDim.x), senders = a.roles == 1 ? threads : a.push_senders;
-  const int role = static_cast<int>(threadIdx.x) < senders ? 0 : 1;
-  CudaBlock block(a, role, role * senders, role == 0 ? senders : threads - senders);
-  FlatPush<CudaBlock, Element, kScaled>(block, a, blockIdx.x).run(role);
+  const PushRole mine = push_role<2>(a);
+  CudaBlock block(a, mine.role, mine.first, mine.threads);
+  FlatPush<CudaBlock, Element, kScaled>(block, a, blockIdx.x).run(mine.role);
 }
 
 template <typename Element, bool kScaled>
@@ -46,15 +59,12 @@ __global__ void __launch_bounds__(kSmallThreads, 1) flat_small_kernel(const __gr
   FlatSmall<CudaBlock, Element, kScaled, kRanks>(block, a, blockIdx.x, gridDim.x).run();
 }
 
-// The sender's threads, and the other roles in equal shares.
 template <typename Element, bool kScaled>
 __global__ void __launch_bounds__(kChannelThreads, 1)
     islands_push_kernel(const __grid_constant__ Arguments a) {
-  const int threads = static_cast<int>(blockDim.x), senders = a.roles == 1 ? threads : a.push_senders;
-  const int share = a.roles == 1 ? threads : (threads - senders) / (a.roles - 1);
-  const int index = static_cast<int>(threadIdx.x), role = index < senders ? 0 : 1 + (index - senders) / share;
-  CudaBlock block(a, role, role == 0 ? 0 : senders + (role - 1) * share, role == 0 ? senders : share);
-  IslandsPush<CudaBlock, Element, kScaled>(block, a, blockIdx.x).run(role);
+  const PushRole mine = push_role<3>(a);
+  CudaBlock block(a, mine.role, mine.first, mine.threads);
+  IslandsPush<CudaBlock, Element, kScaled>(block, a, blockIdx.x).run(mine.role);
 }
 
 template <typename Element, bool kScaled, int kMembers>
@@ -73,52 +83,43 @@ using Entry = void (*)(Arguments);
 using BatchEntry = void (*)(BatchArguments);
 
 Entry tree_entry(const Arguments& a) {
-  Entry entry = nullptr;
-  dispatch(a.type, a.scaling,
-           [&](auto element, auto scaled) { entry = &tree_kernel<decltype(element), scaled.value>; });
-  return entry;
+  return dispatch(a.type, a.scaling, [](auto element, auto scaled) -> Entry {
+    return &tree_kernel<decltype(element), decltype(scaled)::value>;
+  });
 }
 
 Entry push_entry(const Arguments& a) {
-  Entry entry = nullptr;
-  dispatch(a.type, a.scaling,
-           [&](auto element, auto scaled) { entry = &flat_push_kernel<decltype(element), scaled.value>; });
-  return entry;
+  return dispatch(a.type, a.scaling, [](auto element, auto scaled) -> Entry {
+    return &flat_push_kernel<decltype(element), decltype(scaled)::value>;
+  });
 }
 
 BatchEntry batch_entry(const Arguments& a) {
-  BatchEntry entry = nullptr;
-  dispatch(a.type, a.scaling, [&](auto element, auto scaled) {
-    entry = &flat_push_batch_kernel<decltype(element), scaled.value>;
+  return dispatch(a.type, a.scaling, [](auto element, auto scaled) -> BatchEntry {
+    return &flat_push_batch_kernel<decltype(element), decltype(scaled)::value>;
   });
-  return entry;
 }
 
 Entry small_entry(const Arguments& a) {
-  Entry entry = nullptr;
-  dispatch(a.type, a.scaling, [&](auto element, auto scaled) {
-    dispatch_ranks(a.layout.ranks, [&](auto ranks) {
-      entry = &flat_small_kernel<decltype(element), scaled.value, ranks.value>;
+  return dispatch(a.type, a.scaling, [&](auto element, auto scaled) {
+    return dispatch_ranks(a.layout.ranks, [](auto ranks) -> Entry {
+      return &flat_small_kernel<decltype(element), decltype(scaled)::value, decltype(ranks)::value>;
     });
   });
-  return entry;
 }
 
 Entry islands_push_entry(const Arguments& a) {
-  Entry entry = nullptr;
-  dispatch(a.type, a.scaling,
-           [&](auto element, auto scaled) { entry = &islands_push_kernel<decltype(element), scaled.value>; });
-  return entry;
+  return dispatch(a.type, a.scaling, [](auto element, auto scaled) -> Entry {
+    return &islands_push_kernel<decltype(element), decltype(scaled)::value>;
+  });
 }
 
 Entry islands_small_entry(const Arguments& a) {
-  Entry entry = nullptr;
-  dispatch(a.type, a.scaling, [&](auto element, auto scaled) {
-    dispatch_members(a.islands.members, [&](auto members) {
-      entry = &islands_small_kernel<decltype(element), scaled.value, members.value>;
+  return dispatch(a.type, a.scaling, [&](auto element, auto scaled) {
+    return dispatch_members(a.islands.members, [](auto members) -> Entry {
+      return &islands_small_kernel<decltype(element), decltype(scaled)::value, decltype(members)::value>;
     });
   });
-  return entry;
 }
 
 Entry entry_of(Kernel kernel, const Arguments& a) {

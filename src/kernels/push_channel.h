@@ -83,11 +83,52 @@ class PushChannel {
     return part + a_.layout.push_offset(parity_of(epoch), owner, source) + piece.place;
   }
 
-  // A release waits until the writes before it have arrived, which costs more than a short copy: short pieces are
-  // announced together. As many of `copies`, all or one.
-  NCCL_SLAB_DEVICE static int at_once(const PushPiece& piece, int copies) {
-    constexpr std::uint64_t kBytesAtOnce = 65536;
-    return piece.bytes * copies <= kBytesAtOnce ? copies : 1;
+  // The copies of one role's epochs in State.
+  using Epochs = std::uint64_t (State::*)[kMaxPushChannels];
+
+  // Whether this block has the role `wanted`: with one role for the whole channel it has all, one after another.
+  NCCL_SLAB_DEVICE bool has_role(int role, int wanted) const { return a_.roles == 1 || role == wanted; }
+
+  // All steps of one role, whose epochs are `epochs`: step(epoch, step) until one gives up.
+  template <typename Step>
+  NCCL_SLAB_DEVICE void each_step(Epochs epochs, Step step) {
+    const std::uint64_t epoch = (a_.state->*epochs)[channel_];
+    const std::uint32_t steps = pieces_.steps(channel_);
+    for (std::uint32_t index = 0; index < steps; ++index)
+      if (!step(epoch, index)) return;
+    advance(epochs, epoch);
+  }
+
+  // Where a piece of our contribution goes.
+  struct Sent {
+    int to;      // rank
+    int owner;   // of the shard
+    int source;  // whose mailbox to `to` takes it
+  };
+
+  // Sends the step's piece of `copies` shards, `group` of them at a time, or one. The first group's factors go with it.
+  template <typename SentOf>
+  NCCL_SLAB_DEVICE void send_piece(std::uint64_t epoch, std::uint32_t step, int copies, int group,
+                                   SentOf sent_of) {
+    const PushPiece piece = pieces_.piece(channel_, step);
+    const int at_once = this->at_once(piece, group);
+    for (int first = 0; first < copies; first += at_once) {
+      block_.copy_many(
+          at_once,
+          [&](int k) {
+            const Sent sent = sent_of(first + k);
+            return typename Block::Copy{place_of(a_.outbound[sent.to], epoch, sent.to, sent.source, piece),
+                                        piece.send + sent.owner * piece.stride};
+          },
+          piece.bytes);
+      if (step == 0 && first < group && factors_travel())
+        for (int k = first; k < first + at_once; ++k) store_factor(epoch, sent_of(k).to);
+      block_.publish_all(at_once, [&](int k, std::uint64_t** flag, std::uint64_t* value) {
+        const Sent sent = sent_of(first + k);
+        *flag = flag_of(a_.outbound[sent.to], epoch, sent.source);
+        *value = flag_value(epoch, step + 1);
+      });
+    }
   }
 
   NCCL_SLAB_DEVICE typename Block::Summand own_summand(int owner, const PushPiece& piece) const {
@@ -115,16 +156,28 @@ class PushChannel {
 
   // Epochs are kept once per channel and role, each written by one thread: the blocks of a call advance the copies of the
   // channels that the call does not use too, so that all copies agree between calls.
-  NCCL_SLAB_DEVICE void advance(std::uint64_t* epochs, std::uint64_t epoch) {
+  NCCL_SLAB_DEVICE void advance(Epochs epochs, std::uint64_t epoch) {
     block_.sync();
     if (!block_.leader()) return;
-    for (int copy = channel_; copy < kMaxPushChannels; copy += a_.channels) epochs[copy] = epoch + 1;
+    for (int copy = channel_; copy < kMaxPushChannels; copy += a_.channels)
+      (a_.state->*epochs)[copy] = epoch + 1;
   }
+
+  // Advances the epochs of a role that this call does not have.
+  NCCL_SLAB_DEVICE void skip(Epochs epochs) { advance(epochs, (a_.state->*epochs)[channel_]); }
 
   Block& block_;
   const Arguments& a_;
   const int channel_;
   const Pieces pieces_;
+
+ private:
+  // A release waits until the writes before it have arrived, which costs more than a short copy: short pieces are
+  // announced together. As many of `copies`, all or one.
+  NCCL_SLAB_DEVICE static int at_once(const PushPiece& piece, int copies) {
+    constexpr std::uint64_t kBytesAtOnce = 65536;
+    return piece.bytes * copies <= kBytesAtOnce ? copies : 1;
+  }
 };
 
 }  // namespace nccl_slab::kernels

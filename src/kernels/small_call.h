@@ -2,6 +2,8 @@
 // mailboxes, the flag of this call, the cleaning of mailboxes when flags come round (flat_small.h has the argument).
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/arguments.h"
 #include "kernels/safeguards.h"
 
@@ -19,9 +21,13 @@ class SmallCall {
     count_ = first_ + share < packs ? share : packs - first_;
   }
 
-  // Every pack of the send buffer is whole and aligned.
-  NCCL_SLAB_DEVICE bool whole_packs() const {
-    return block_.aligned(a_.send) && a_.shard_bytes % kPackBytes == 0;
+  // run(std::true_type) if every pack of the send buffer is whole and aligned, else run(std::false_type).
+  template <typename Run>
+  NCCL_SLAB_DEVICE void with_alignment(Run run) const {
+    if (block_.aligned(a_.send) && a_.shard_bytes % kPackBytes == 0)
+      run(std::true_type{});
+    else
+      run(std::false_type{});
   }
 
   // Takes this call's flag. True: mailboxes are to be cleaned before anything is sent.
