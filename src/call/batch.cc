@@ -74,7 +74,7 @@ Status issue_batch(comm::Engine& engine, std::vector<comm::Operation> operations
       if (const Status status = results.stage(&operation); !status) return status;
   const kernels::Batch batch = batch_of(operations);
   comm::Operation first = operations.front();
-  first.units = batch_channels(engine.plan_facts(), operations.size(), batch.packs);
+  first.plan = batch_plan(engine.plan_facts(), operations.size(), batch.packs);
   if (const Status status = engine.issue_batch(first, batch, streams.front(), others); !status) return status;
   if (const Status status = results.deliver(); !status) return status;
   return engine.spread(streams.front(), others);

@@ -22,18 +22,18 @@ std::uint32_t longest_chunk(const PlanFacts& facts, const Plan& plan) {
 }
 
 // The plan with what the text says of channels and chunk, as far as a launch can have it.
-Plan with_geometry(const PlanFacts& facts, Plan plan, const PlanText& text) {
+Plan with_geometry(const PlanFacts& facts, Plan plan, const PlanText& text, std::uint64_t shard_bytes) {
   if (text.channels > 0) plan.units = std::min(text.channels, most_units(facts, plan.kernel));
   if (text.chunk > 0 && plan.chunk_packs > 0)
     plan.chunk_packs = std::min(text.chunk, longest_chunk(facts, plan));
-  return plan;
+  return with_roles(facts, shard_bytes, plan);
 }
 
 // Nothing if the algorithm does not exist here or does not serve the call.
 std::optional<Plan> planned(const PlanFacts& facts, const PlanText& text, const CallShape& shape) {
   const Plan plan = make_plan(facts, shape.shard_bytes, shape.scaling, text.algorithm);
   if (text.algorithm != tune::word(plan.algorithm())) return std::nullopt;
-  return with_geometry(facts, plan, text);
+  return with_geometry(facts, plan, text, shape.shard_bytes);
 }
 
 std::optional<Plan> tuned(const PlanFacts& facts, const CallShape& shape) {

@@ -83,12 +83,4 @@ comm::Operation describe(const Request& request, int nranks) {
   return operation;
 }
 
-void apply(const Plan& plan, comm::Operation* operation) {
-  operation->kernel = plan.kernel;
-  operation->tree = plan.tree;
-  operation->units = plan.units;
-  operation->chunk_packs = plan.chunk_packs;
-  operation->part_packs = plan.part_packs;
-}
-
 }  // namespace nccl_slab::call

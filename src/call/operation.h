@@ -5,7 +5,6 @@
 #include <string>
 
 #include "base/reason.h"
-#include "call/plan.h"
 #include "call/request.h"
 #include "comm/engine.h"
 
@@ -17,8 +16,7 @@ kernels::DataType kernel_type(ncclDataType_t type);
 // Reason::none if the slab can carry the request's operation, type and count. `ops` is NCCL_SLAB_OPS.
 Reason operation_verdict(const Request& request, const std::string& ops);
 
-// REQUIRES: operation_verdict() is none. The plan's members are left for apply().
+// All but the plan. REQUIRES: operation_verdict() is none.
 comm::Operation describe(const Request& request, int nranks);
-void apply(const Plan& plan, comm::Operation* operation);
 
 }  // namespace nccl_slab::call

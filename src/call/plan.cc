@@ -30,7 +30,8 @@ constexpr std::uint64_t kLongestPieceOfTwo = 1024;                    // ranks
 constexpr std::uint64_t kLongestPieceAlone = 4096, kPiecesAlone = 5;  // of a rank's only channel
 // Few where many ranks share a link, for a share that still has several long ones.
 constexpr std::uint64_t kPiecesInFlight = 8, kFewPiecesInFlight = 4, kLongShare = 4096;
-constexpr std::uint64_t kPacksPerChannel = 256;  // of a tree: a channel is added for every so many packs
+constexpr std::uint64_t kShortAlone = 512 << 10;  // bytes of a shard
+constexpr std::uint64_t kPacksPerChannel = 256;   // of a tree: a channel is added for every so many packs
 constexpr int kChannelsInHostMemory = 8, kChannelsOfManyRanks = 4;
 constexpr std::uint64_t kLongestSingleChunk = 1024;
 constexpr std::uint64_t kShortestChunk = 512;
@@ -128,7 +129,7 @@ bool push_serves(const PlanFacts& facts, std::uint64_t packs) {
 }
 
 double predicted_us(const PlanFacts& facts, Kernel kernel, std::uint64_t shard_bytes) {
-  return facts.costs.of(algorithm_of(kernel, deepest(facts))).predicted_us(shard_bytes);
+  return facts.costs.of(comm::algorithm_of(kernel, deepest(facts))).predicted_us(shard_bytes);
 }
 
 // It spares a round trip but sends twice the bytes; in host memory every poll of a word crosses PCIe as well.
@@ -197,23 +198,21 @@ Kernel auto_kernel(const PlanFacts& facts, std::uint64_t shard_bytes, Scaling sc
   return shard_bytes <= kFlatAtMost && us(flat) <= us(divided) ? flat : divided;
 }
 
-}  // namespace
-
-std::uint64_t packs_of(std::uint64_t bytes) {
-  return (bytes + kernels::kPackBytes - 1) / kernels::kPackBytes;
+// The only block of its rank, on a link that all ranks share.
+bool is_alone_on_shared_link(const PlanFacts& facts, const Plan& plan) {
+  return shares_link(facts) && plan.units == 1;
 }
 
-int most_units(const PlanFacts& facts, Kernel kernel) {
-  if (kernel == Kernel::kTree) return std::min(facts.most_channels, kernels::kMaxChannels);
-  if (kernels::is_push(kernel)) return facts.most_channels;
-  return std::min(kSmallBlocksOfAllRanks / facts.ranks, kernels::kMaxSmallBlocks);
+// Of a block's 512 threads, half, or about a third of three roles; fewer for host memory where a rank has one block, or a link
+// of its own and one peer: reads, which stores crowd out, then have more in flight.
+int senders(const PlanFacts& facts, const Plan& plan, std::uint64_t shard_bytes) {
+  if (plan.kernel == Kernel::kIslandsPush) return 192;
+  if (!facts.host_memory) return 256;
+  if (is_alone_on_shared_link(facts, plan)) return shard_bytes <= kShortAlone ? 64 : 96;
+  return !facts.one_gpu && facts.ranks == 2 ? 64 : 256;
 }
 
-int batch_channels(const PlanFacts& facts, std::size_t calls, std::uint64_t packs) {
-  return static_cast<int>(std::min<std::size_t>(calls, most_push_channels(facts, packs)));
-}
-
-Plan make_plan(const PlanFacts& facts, std::uint64_t shard_bytes, kernels::Scaling scaling,
+Plan bare_plan(const PlanFacts& facts, std::uint64_t shard_bytes, Scaling scaling,
                const std::string& algorithm) {
   const std::uint64_t packs = packs_of(shard_bytes);
   TreeKind kind = TreeKind::kFlat;
@@ -235,6 +234,37 @@ Plan make_plan(const PlanFacts& facts, std::uint64_t shard_bytes, kernels::Scali
     default:
       return tree_plan(facts, deepest(facts), packs);
   }
+}
+
+}  // namespace
+
+std::uint64_t packs_of(std::uint64_t bytes) {
+  return (bytes + kernels::kPackBytes - 1) / kernels::kPackBytes;
+}
+
+int most_units(const PlanFacts& facts, Kernel kernel) {
+  if (kernel == Kernel::kTree) return std::min(facts.most_channels, kernels::kMaxChannels);
+  if (kernels::is_push(kernel)) return facts.most_channels;
+  return std::min(kSmallBlocksOfAllRanks / facts.ranks, kernels::kMaxSmallBlocks);
+}
+
+Plan with_roles(const PlanFacts& facts, std::uint64_t shard_bytes, Plan plan) {
+  plan.senders = senders(facts, plan, shard_bytes);
+  // On links of their own ranks would crowd at one owner; on one link the first owners sum while others' mailboxes fill.
+  plan.owners_in_rank_order = is_alone_on_shared_link(facts, plan);
+  return plan;
+}
+
+Plan batch_plan(const PlanFacts& facts, std::size_t calls, std::uint64_t packs) {
+  Plan plan;
+  plan.kernel = Kernel::kFlatPush;
+  plan.units = static_cast<int>(std::min<std::size_t>(calls, most_push_channels(facts, packs)));
+  return with_roles(facts, packs * kernels::kPackBytes, plan);
+}
+
+Plan make_plan(const PlanFacts& facts, std::uint64_t shard_bytes, Scaling scaling,
+               const std::string& algorithm) {
+  return with_roles(facts, shard_bytes, bare_plan(facts, shard_bytes, scaling, algorithm));
 }
 
 }  // namespace nccl_slab::call

@@ -38,12 +38,11 @@ ncclResult_t launch_unverified(comm::Communicator& communicator, const Request& 
   const std::shared_ptr<comm::Engine> engine = communicator.engine();
   if (engine == nullptr) return ncclInvalidUsage;  // ended by another thread since the verdict
   comm::Operation operation = describe(request, communicator.nranks());
-  const Plan plan = choose_plan(engine->plan_facts(), engine->forced_plan(),
-                                {operation.shard_bytes, operation.type, operation.scaling}, settings().algo);
-  apply(plan, &operation);
+  operation.plan = choose_plan(engine->plan_facts(), engine->forced_plan(),
+                               {operation.shard_bytes, operation.type, operation.scaling}, settings().algo);
   const Status status =
       issue_staged(*engine, operation, communicator.rank(), communicator.nranks(), request.stream);
-  if (status) count(communicator, plan, operation.shard_bytes);
+  if (status) count(communicator, operation.plan, operation.shard_bytes);
   return as_result(status);
 }
 

@@ -67,46 +67,7 @@ int push_roles(kernels::Kernel kernel, const kernels::Arguments& a) {
   return kernel == kernels::Kernel::kIslandsPush ? 3 : 2;
 }
 
-constexpr std::uint64_t kShortAlone = 512 << 10;
-
-// All ranks, with one block each, on one link.
-bool alone_on_shared_link(const Operation& operation, const PlanFacts& facts) {
-  return facts.host_memory && facts.one_gpu && operation.units == 1;
-}
-
-// Of a block's 512 threads, half, or about a third of three roles; fewer for host memory where a rank has one block, or a link
-// of its own and one peer: reads, which stores crowd out, then have more in flight.
-int push_senders(const Operation& operation, const PlanFacts& facts) {
-  if (operation.kernel == kernels::Kernel::kIslandsPush) return 192;
-  if (!facts.host_memory) return 256;
-  if (alone_on_shared_link(operation, facts)) return operation.shard_bytes <= kShortAlone ? 64 : 96;
-  return !facts.one_gpu && facts.ranks == 2 ? 64 : 256;
-}
-
 }  // namespace
-
-tune::Algorithm algorithm_of(kernels::Kernel kernel, TreeKind tree) {
-  using tune::Algorithm;
-  switch (kernel) {
-    case kernels::Kernel::kFlatSmall:
-      return Algorithm::kFlatSmall;
-    case kernels::Kernel::kFlatPush:
-      return Algorithm::kFlatPush;
-    case kernels::Kernel::kIslandsSmall:
-      return Algorithm::kIslandsSmall;
-    case kernels::Kernel::kIslandsPush:
-      return Algorithm::kIslandsPush;
-    default:
-      break;
-  }
-  if (tree == TreeKind::kNested) return Algorithm::kNested;
-  return tree == TreeKind::kIslands ? Algorithm::kIslands : Algorithm::kFlat;
-}
-
-bool is_flat(kernels::Kernel kernel, TreeKind tree) {
-  return kernel == kernels::Kernel::kFlatSmall || kernel == kernels::Kernel::kFlatPush ||
-         (kernel == kernels::Kernel::kTree && tree == TreeKind::kFlat);
-}
 
 Status Engine::build(std::shared_ptr<Meeting> meeting, const Agreement& agreement, int device,
                      Deadline deadline, std::shared_ptr<Engine>* engine, topology::PairSet* unmapped) {
@@ -193,16 +154,15 @@ Status Engine::make_programs(const Agreement& agreement, cudaStream_t stream,
 
 kernels::Arguments Engine::arguments_of(const Operation& operation, std::uint64_t timeout_ns) const {
   kernels::Arguments a = common_;
-  const int kind = static_cast<int>(operation.tree);
+  const int kind = static_cast<int>(operation.plan.tree);
   a.program = static_cast<const kernels::Program*>(programs_[kind].get());
   a.send = static_cast<const char*>(operation.send);
   a.receive = static_cast<char*>(operation.receive);
   a.shard_bytes = a.stride_bytes = operation.shard_bytes;
-  a.chunk_packs = operation.chunk_packs;
-  a.channels = operation.units;
-  a.push_senders = push_senders(operation, plan_facts_);
-  // On links of their own ranks would crowd at one owner; on one link the first owners sum while others' mailboxes fill.
-  a.owners_in_rank_order = alone_on_shared_link(operation, plan_facts_) ? 1 : 0;
+  a.chunk_packs = operation.plan.chunk_packs;
+  a.channels = operation.plan.units;
+  a.push_senders = operation.plan.senders;
+  a.owners_in_rank_order = operation.plan.owners_in_rank_order ? 1 : 0;
   a.roles = roles_[kind];
   a.scaling = operation.scaling;
   a.type = operation.type;
@@ -213,15 +173,15 @@ kernels::Arguments Engine::arguments_of(const Operation& operation, std::uint64_
 }
 
 Status Engine::launch(const kernels::Arguments& arguments, const Operation& operation, cudaStream_t stream) {
-  const std::uint64_t whole = operation.shard_bytes, wanted = operation.part_packs * kernels::kPackBytes;
+  const std::uint64_t whole = operation.shard_bytes, wanted = operation.plan.part_packs * kernels::kPackBytes;
   const std::uint64_t part = wanted != 0 ? wanted : whole;
   for (std::uint64_t begin = 0; begin < whole; begin += part) {
     kernels::Arguments a = arguments;
     a.send += begin;
     a.receive += begin;
     a.shard_bytes = std::min(part, whole - begin);
-    if (kernels::is_push(operation.kernel)) a.roles = push_roles(operation.kernel, a);
-    const cudaError_t error = kernels::launch(operation.kernel, a, operation.units, stream);
+    if (kernels::is_push(operation.plan.kernel)) a.roles = push_roles(operation.plan.kernel, a);
+    const cudaError_t error = kernels::launch(operation.plan.kernel, a, operation.plan.units, stream);
     if (error != cudaSuccess) return device::cuda_status(error, "launching a reduce-scatter");
   }
   return Status::ok();

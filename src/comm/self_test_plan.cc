@@ -92,8 +92,8 @@ class Rounds {
                  Kernel kernel = Kernel::kFlatSmall) {
     if (count == 0) return;
     Operation operation;
-    operation.kernel = kernel;
-    operation.units =
+    operation.plan.kernel = kernel;
+    operation.plan.units =
         static_cast<int>(std::clamp<std::uint64_t>(count / kPackElements / kPacksPerBlock, 1, kSmallBlocks));
     add(operation, name, contents, count, period);
   }
@@ -102,19 +102,19 @@ class Rounds {
                 Kernel kernel = Kernel::kFlatPush) {
     if (count == 0) return;
     Operation operation;
-    operation.kernel = kernel;
-    operation.units = kNamedChannels;
-    operation.chunk_packs =
+    operation.plan.kernel = kernel;
+    operation.plan.units = kNamedChannels;
+    operation.plan.chunk_packs =
         static_cast<std::uint32_t>(std::max<std::uint64_t>(count / kPackElements / kPushChunks, 1));
     add(operation, name, contents, count, period);
   }
 
   static Operation tree(int kind, int channels, std::uint32_t chunk) {
     Operation operation;
-    operation.kernel = Kernel::kTree;
-    operation.tree = static_cast<TreeKind>(kind);
-    operation.units = channels;
-    operation.chunk_packs = chunk;
+    operation.plan.kernel = Kernel::kTree;
+    operation.plan.tree = static_cast<TreeKind>(kind);
+    operation.plan.units = channels;
+    operation.plan.chunk_packs = chunk;
     return operation;
   }
 
@@ -122,7 +122,7 @@ class Rounds {
            std::uint64_t period) {
     operation.shard_bytes = count * sizeof(float);
     TestRound round;
-    round.name = std::string(tune::word(algorithm_of(operation.kernel, operation.tree))) + name;
+    round.name = std::string(tune::word(operation.plan.algorithm())) + name;
     round.operation = operation;
     round.data = {contents, facts_.ranks, count, period, static_cast<std::uint32_t>(rounds_.size())};
     rounds_.push_back(std::move(round));

@@ -16,7 +16,7 @@ struct TestRound {
   TestData data;
   bool replayed = false;  // captured, and run as a graph
   // The kernel sums what the sources wrote, without partial sums on the way: wrong data names its pair.
-  bool direct() const { return is_flat(operation.kernel, operation.tree); }
+  bool direct() const { return is_flat(operation.plan.kernel, operation.plan.tree); }
 };
 
 std::vector<TestRound> self_test_rounds(const PlanFacts& facts, TestDepth depth);

@@ -95,17 +95,6 @@ TEST(Describe, UsersFactorsAreEachRanksOwn) {
   EXPECT_NE(device.factor_pointer, nullptr);
 }
 
-TEST(Apply, APlanFillsInTheRest) {
-  comm::Operation operation = describe(request_of(ncclFloat32, ncclSum), 5);
-  apply({kernels::Kernel::kFlatSmall, comm::TreeKind::kIslands, 7, 99, 3}, &operation);
-  EXPECT_EQ(operation.kernel, kernels::Kernel::kFlatSmall);
-  EXPECT_EQ(operation.tree, comm::TreeKind::kIslands);
-  EXPECT_EQ(operation.units, 7);
-  EXPECT_EQ(operation.chunk_packs, 99u);
-  EXPECT_EQ(operation.part_packs, 3u);
-  EXPECT_EQ(operation.shard_bytes, 40u);
-}
-
 TEST(TypeBytes, EveryTypeOfNccl) {
   for (const auto type : {ncclInt8, ncclUint8, ncclFloat8e4m3, ncclFloat8e5m2})
     EXPECT_EQ(type_bytes(type), 1u);

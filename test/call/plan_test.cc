@@ -277,5 +277,57 @@ TEST(Plan, ATinyTreeStillMovesWholePacks) {
   EXPECT_EQ(plan.chunk_packs, 1u);
 }
 
+// Other roles need whole warps too, an equal number each.
+void expect_whole_warps(const Plan& plan) {
+  const int others = plan.kernel == Kernel::kIslandsPush ? 2 : 1, left = 512 - plan.senders;
+  EXPECT_EQ(plan.senders % 32, 0);
+  EXPECT_GT(plan.senders, 0);
+  EXPECT_GT(left, 0);
+  EXPECT_EQ(left % (32 * others), 0);
+}
+
+TEST(Roles, EveryPlanLeavesEachRoleWholeWarps) {
+  for (const int ranks : {2, 3, 4, 8})
+    for (const bool one_gpu : {false, true})
+      for (const bool host_memory : {false, true})
+        for (const char* algorithm : {"flat_push", "islands_push"}) {
+          PlanFacts facts = facts_of(ranks, ranks == 4 || ranks == 8);
+          facts.two_islands = ranks == 4 || ranks == 8;
+          facts.one_gpu = one_gpu;
+          facts.host_memory = host_memory;
+          for (std::uint64_t bytes = 16; bytes <= 4 * push_bytes(facts); bytes *= 4)
+            expect_whole_warps(plan_of(facts, bytes, algorithm));
+        }
+}
+
+TEST(Roles, OneBlockOnASharedLinkSendsByFewThreadsToTheSameOwner) {
+  PlanFacts facts = facts_of(8, false);
+  facts.one_gpu = facts.host_memory = true;
+  const Plan shorter = plan_of(facts, 512 << 10, "flat_push"), longer = plan_of(facts, 1 << 20, "flat_push");
+  ASSERT_EQ(shorter.units, 1);
+  EXPECT_EQ(shorter.senders, 64);
+  EXPECT_EQ(longer.senders, 96);
+  EXPECT_TRUE(shorter.owners_in_rank_order);
+  facts.one_gpu = false;
+  EXPECT_FALSE(plan_of(facts, 512 << 10, "flat_push").owners_in_rank_order);
+}
+
+TEST(Roles, FollowTheUnitsThatWereAskedFor) {
+  PlanFacts facts = facts_of(8, false);
+  facts.one_gpu = facts.host_memory = true;
+  Plan plan = plan_of(facts, 512 << 10, "flat_push");
+  plan.units = 2;
+  plan = with_roles(facts, 512 << 10, plan);
+  EXPECT_EQ(plan.senders, 256);
+  EXPECT_FALSE(plan.owners_in_rank_order);
+}
+
+TEST(Batch, HasAChannelForEveryCallAtMost) {
+  const PlanFacts facts = facts_of(4, false);
+  EXPECT_EQ(batch_plan(facts, 3, 30).units, 3);
+  EXPECT_EQ(batch_plan(facts, 3, 30).kernel, Kernel::kFlatPush);
+  EXPECT_LE(batch_plan(facts, 128, 30000).units, kernels::kMaxPushChannels);
+}
+
 }  // namespace
 }  // namespace nccl_slab::call

@@ -91,10 +91,10 @@ void EngineCall::fill(unsigned seed) {
 
 Operation EngineCall::operation(kernels::Kernel kernel, TreeKind tree) const {
   Operation operation;
-  operation.kernel = kernel;
-  operation.tree = tree;
-  operation.units = 2;
-  operation.chunk_packs = 64;
+  operation.plan.kernel = kernel;
+  operation.plan.tree = tree;
+  operation.plan.units = 2;
+  operation.plan.chunk_packs = 64;
   operation.send = send_.get();
   operation.receive = receive_.get();
   operation.shard_bytes = count_ * sizeof(float);
