@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 
 #include "base/log.h"
@@ -60,6 +61,14 @@ int share_of_multiprocessors(int device, int ranks) {
     (void)cudaGetLastError();
   return std::clamp(multiprocessors / ranks, 1, kernels::kMaxPushChannels);
 }
+
+#ifdef NCCL_SLAB_MEASUREMENT
+// NCCL_SLAB_LEFT_OUT: the sum of kernels::LeftOut.
+std::uint32_t left_out() {
+  static const char* text = std::getenv("NCCL_SLAB_LEFT_OUT");
+  return text == nullptr ? 0 : static_cast<std::uint32_t>(std::atoi(text));
+}
+#endif
 
 // A call of one piece a channel has its roles one after another; with more, all at a time.
 int push_roles(kernels::Kernel kernel, const kernels::Arguments& a) {
@@ -168,6 +177,9 @@ kernels::Arguments Engine::arguments_of(const Operation& operation, std::uint64_
   a.type = operation.type;
   a.factor = operation.factor;
   a.factor_pointer = operation.factor_pointer;
+#ifdef NCCL_SLAB_MEASUREMENT
+  if (timeout_ns == 0) a.left_out = left_out();  // not of the self-test
+#endif
   a.timeout_ns = timeout_ns != 0 ? timeout_ns : settings().timeout * 1000000;
   return a;
 }

@@ -71,6 +71,9 @@ struct Arguments {
   const void* factor_pointer;  // device memory, one element of `type`
   std::uint64_t timeout_ns;    // of one wait; 0 waits for the abort word only
   std::uint32_t small_period;  // flag values of small mailboxes before they come round; even
+#ifdef NCCL_SLAB_MEASUREMENT
+  std::uint32_t left_out;  // stages, see left_out.h
+#endif
 };
 
 // What our contribution is multiplied by; a factor in device memory is read when the kernel runs, as NCCL does.

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "kernels/arguments.h"
+#include "kernels/left_out.h"
 #include "kernels/ptx.cuh"
 #include "kernels/safeguards.h"
 
@@ -54,6 +55,7 @@ class CudaBlock {
   // once.
   template <typename CopyOf>
   __device__ __forceinline__ void copy_many(int copies, CopyOf copy_of, std::uint64_t bytes) {
+    if (is_left_out(a_, kSending)) return;
     const auto packs = static_cast<std::uint32_t>(bytes / kPackBytes);
     bool aligned = bytes % kPackBytes == 0 && packs < static_cast<std::uint32_t>(kUnroll * threads_);
     for (int k = 0; k < copies; ++k) aligned &= CudaBlock::aligned(copy_of(k).from);
@@ -83,7 +85,7 @@ class CudaBlock {
   template <typename Flags>
   __device__ __forceinline__ bool wait_all_since(int count, std::uint64_t* seen, Flags flags) {
     bool arrived = true;
-    if (thread_ < count) {
+    if (thread_ < count && !is_left_out(a_, kWaiting)) {
       const std::uint64_t* flag = nullptr;
       std::uint64_t value = 0;
       int peer = 0;
@@ -186,7 +188,7 @@ class CudaBlock {
       for (int source = 0; source < kSources; ++source) {
         arrived &= source == own_source || (has_flag(low[source], flag) && has_flag(high[source], flag));
       }
-      return arrived;
+      return arrived || is_left_out(a_, kWaiting);
     };
     if (!wait_for(poll, rank_of((own_source + 1) % kSources))) return false;
 #pragma unroll
@@ -307,6 +309,7 @@ class CudaBlock {
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {
       sources[k] = Source<Element>(summand_of(k));
+      if (sources[k].mailbox && is_left_out(a_, kReading)) sources[k].data = a_.send;
       aligned &= CudaBlock::aligned(sources[k].data);
     }
     const auto whole = static_cast<std::uint32_t>(bytes / kPackBytes);
