@@ -24,7 +24,8 @@ constexpr std::uint64_t kPushPacksPerChannel = 256;
 constexpr int kPushChannelsOverLink = 8;
 constexpr int kManyRanks = 6;
 constexpr std::uint64_t kPartsOfSeveral = 2, kPartsOfMany = 4;
-constexpr std::uint64_t kPolledInHostMemory = 4096;  // bytes of a shard, with one source
+// In host memory: of a shard, and what one look of all ranks on a link at their words reads.
+constexpr std::uint64_t kLongestPolled = 24576, kPolledOverLink = 196608;
 constexpr std::uint64_t kShortestPiece = 256, kLongestPiece = 2048;
 constexpr std::uint64_t kLongestPieceOfTwo = 1024;                    // ranks
 constexpr std::uint64_t kLongestPieceAlone = 4096, kPiecesAlone = 5;  // of a rank's only channel
@@ -132,10 +133,17 @@ double predicted_us(const PlanFacts& facts, Kernel kernel, std::uint64_t shard_b
   return facts.costs.of(comm::algorithm_of(kernel, deepest(facts))).predicted_us(shard_bytes);
 }
 
-// It spares a round trip but sends twice the bytes; in host memory every poll of a word crosses PCIe as well.
+// Half of a word is its flag.
+std::uint64_t polled_bytes(const PlanFacts& facts, std::uint64_t shard_bytes) {
+  const std::uint64_t ranks = facts.ranks, on_link = facts.one_gpu ? ranks : 1;
+  return 2 * shard_bytes * (ranks - 1) * on_link;
+}
+
+// It spares round trips but sends twice the bytes; in host memory every look at a word crosses PCIe as well.
 bool small_pays(const PlanFacts& facts, std::uint64_t shard_bytes, Kernel small, Kernel push) {
   if (facts.push_packs == 0) return !facts.host_memory;
-  if (facts.host_memory) return !facts.one_gpu && facts.ranks == 2 && shard_bytes <= kPolledInHostMemory;
+  if (facts.host_memory)
+    return shard_bytes <= kLongestPolled && polled_bytes(facts, shard_bytes) <= kPolledOverLink;
   return facts.one_gpu || predicted_us(facts, small, shard_bytes) <= predicted_us(facts, push, shard_bytes);
 }
 

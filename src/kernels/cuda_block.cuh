@@ -75,7 +75,7 @@ class CudaBlock {
       std::uint64_t value = 0;
       int peer = 0;
       flags(i, &flag, &value, &peer);
-      arrived &= wait_for([&] { return ptx::load_acquire(flag) >= value; }, peer);
+      arrived &= wait_for([&] { return ptx::load_acquire(flag) >= value; }, [&] { return peer; });
     }
     // All threads of the group leave together, or none: the result travels with the barrier itself.
     return ptx::barrier_and(barrier_, threads_, arrived);
@@ -91,7 +91,7 @@ class CudaBlock {
       int peer = 0;
       flags(thread_, &flag, &value, &peer);
       const auto look = [&] { return (*seen = ptx::load_acquire(flag)) >= value; };
-      if (*seen < value) arrived = wait_for(look, peer);
+      if (*seen < value) arrived = wait_for(look, [&] { return peer; });
     }
     return ptx::barrier_and(barrier_, threads_, arrived);
   }
@@ -167,30 +167,30 @@ class CudaBlock {
   __device__ __forceinline__ void store_small(std::uint64_t* to, const Pack& pack, std::uint32_t flag) {
     const std::uint64_t high = static_cast<std::uint64_t>(flag) << 32;
     ptx::store_mailbox(to, {{(pack.word[0] & 0xffffffffu) | high, (pack.word[0] >> 32) | high}});
-    ptx::store_mailbox(to + 2, {{(pack.word[1] & 0xffffffffu) | high, (pack.word[1] >> 32) | high}});
+    ptx::store_mailbox(to + kSmallHalf, {{(pack.word[1] & 0xffffffffu) | high, (pack.word[1] >> 32) | high}});
   }
 
-  // All sources are polled together, so that their latencies overlap. Every element of `data` is written, whatever
-  // the rank: the compiler then keeps it in registers.
+  // All sources are polled together, so that their latencies overlap, and none again that has come: over PCIe looks are
+  // traffic. Every element of `data` is written, whatever the rank: the compiler then keeps it in registers.
   template <int kSources, typename Mailbox, typename RankOf>
   __device__ __forceinline__ bool poll_small(int own_source, const Pack& own, Mailbox mailbox, RankOf rank_of,
                                              std::uint32_t flag, Pack* data) {
     Pack low[kSources], high[kSources];
+    std::uint32_t missing = ((1u << kSources) - 1) & ~(1u << own_source);
     const auto poll = [&] {
 #pragma unroll
       for (int source = 0; source < kSources; ++source) {
-        if (source == own_source) continue;
+        if ((missing >> source & 1) == 0) continue;
         low[source] = ptx::load_mailbox(mailbox(source));
-        high[source] = ptx::load_mailbox(mailbox(source) + 2);
+        high[source] = ptx::load_mailbox(mailbox(source) + kSmallHalf);
       }
-      bool arrived = true;
 #pragma unroll
-      for (int source = 0; source < kSources; ++source) {
-        arrived &= source == own_source || (has_flag(low[source], flag) && has_flag(high[source], flag));
-      }
-      return arrived || is_left_out(a_, kWaiting);
+      for (int source = 0; source < kSources; ++source)
+        if ((missing >> source & 1) != 0 && has_flag(low[source], flag) && has_flag(high[source], flag))
+          missing &= ~(1u << source);
+      return missing == 0 || is_left_out(a_, kWaiting);
     };
-    if (!wait_for(poll, rank_of((own_source + 1) % kSources))) return false;
+    if (!wait_for(poll, [&] { return rank_of(__ffs(static_cast<int>(missing)) - 1); })) return false;
 #pragma unroll
     for (int source = 0; source < kSources; ++source)
       data[source] = source == own_source ? own : Pack{{data_of(low[source]), data_of(high[source])}};
@@ -199,7 +199,7 @@ class CudaBlock {
 
   __device__ __forceinline__ void clear_small(std::uint64_t* words) {
     ptx::store_mailbox(words, {{0, 0}});
-    ptx::store_mailbox(words + 2, {{0, 0}});
+    ptx::store_mailbox(words + kSmallHalf, {{0, 0}});
   }
   __device__ __forceinline__ void fence() {
     ptx::fence();
@@ -405,8 +405,8 @@ class CudaBlock {
   // Until done() or the abort word; the flag is read once more after that word: what arrived before an abort
   // counts. A wait that has become long sleeps between looks, by a small part of its length: thousands of threads that
   // poll without rest take the memory's rate from kernels beside them.
-  template <typename Done>
-  __device__ __forceinline__ bool wait_for(Done done, int peer) {
+  template <typename Done, typename Peer>
+  __device__ __forceinline__ bool wait_for(Done done, Peer peer) {
     if (done()) return true;
     std::uint64_t start = 0;
     for (std::uint32_t polls = 1;; ++polls) {
@@ -418,7 +418,7 @@ class CudaBlock {
       if (a_.timeout_ns == 0) continue;
       const std::uint64_t now = ptx::nanoseconds();
       if (start == 0) start = now;
-      if (now - start > a_.timeout_ns) time_out(peer);
+      if (now - start > a_.timeout_ns) time_out(peer());
     }
   }
 

@@ -36,11 +36,15 @@ class FlatPush : private PushChannel<Block, Element, kScaled, Pieces> {
       : FlatPush(block, a, channel, Pieces(a)) {}
 
   NCCL_SLAB_DEVICE void run(int role) {
-    if (this->has_role(role, 0))
-      this->each_step(&State::push_sent, [&](auto epoch, auto step) { return send(epoch, step); });
-    if (!this->has_role(role, 1)) return;
-    this->each_step(&State::push_received, [&](auto epoch, auto step) { return receive(epoch, step); });
-    this->skip(&State::push_relayed);
+    const bool sends = this->has_role(role, 0), receives = this->has_role(role, 1);
+    const std::uint64_t epoch = this->epoch_of(sends ? &State::push_sent : &State::push_received);
+    if (sends) this->each_step([&](auto step) { return send(epoch, step); });
+    if (receives && !this->each_step([&](auto step) { return receive(epoch, step); })) return;
+    block_.sync();
+    if (sends) this->advance(&State::push_sent, epoch);
+    if (!receives) return;
+    this->advance(&State::push_received, epoch);
+    this->advance(&State::push_relayed, epoch);
   }
 
  private:

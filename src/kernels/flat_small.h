@@ -70,7 +70,7 @@ class FlatSmall : private SmallCall<Block> {
     NCCL_SLAB_UNROLL
     for (int step = 1; step < kRanks; ++step) {
       const int owner = (rank_ + step) % kRanks;
-      block_.store_small(this->words(a_.outbound[owner], this->parity(), owner, rank_) + pack * 4,
+      block_.store_small(this->words(a_.outbound[owner], this->parity(), owner, rank_, pack),
                          ours.of_step[step], flag_);
     }
     return true;
@@ -79,7 +79,7 @@ class FlatSmall : private SmallCall<Block> {
   NCCL_SLAB_DEVICE bool receive(std::uint32_t pack, const Pack& own) {
     Pack data[kRanks];
     const auto mailbox = [&](int source) {
-      return this->words(a_.inbound[source], this->parity(), rank_, source) + pack * 4;
+      return this->words(a_.inbound[source], this->parity(), rank_, source, pack);
     };
     const auto rank_of = [](int source) { return source; };
     if (!block_.template poll_small<kRanks>(rank_, own, mailbox, rank_of, flag_, data)) return false;

@@ -127,7 +127,8 @@ class HostBlock {
   void store_own(char* to, const Pack& pack, std::uint64_t bytes) { std::memcpy(to, &pack, bytes); }
 
   void store_small(std::uint64_t* to, const Pack& pack, std::uint32_t flag) {
-    for (int half = 0; half < 4; ++half) host_memory.store_word(to + half, small_word(pack, half, flag));
+    for (int half = 0; half < 4; ++half)
+      host_memory.store_word(to + place_of(half), small_word(pack, half, flag));
   }
   template <int kSources, typename Mailbox, typename RankOf>
   bool poll_small(int own_source, const Pack& own, Mailbox mailbox, RankOf rank_of, std::uint32_t flag,
@@ -140,13 +141,18 @@ class HostBlock {
   }
   void clear_small(std::uint64_t* words) {
     for (int half = 0; half < 4; ++half)
-      std::atomic_ref<std::uint64_t>(words[half]).store(0, std::memory_order_relaxed);
+      std::atomic_ref<std::uint64_t>(words[place_of(half)]).store(0, std::memory_order_relaxed);
   }
   // Words are stored with release and polled with acquire here, so that zeroes are ordered before later words
   // as they are.
   void fence() {}
 
  private:
+  // Of the four words of a pack.
+  static std::size_t place_of(int half) {
+    return static_cast<std::size_t>(half < 2 ? half : kSmallHalf + half - 2);
+  }
+
   static std::uint64_t small_word(const Pack& pack, int half, std::uint32_t flag) {
     return (pack.word[half / 2] >> (32 * (half % 2)) & 0xffffffffu) | static_cast<std::uint64_t>(flag) << 32;
   }
@@ -156,7 +162,7 @@ class HostBlock {
     for (int half = 0; half < 4; ++half) {
       std::uint64_t word = 0;
       const auto arrived = [&] {
-        word = std::atomic_ref<std::uint64_t>(from[half]).load(std::memory_order_acquire);
+        word = std::atomic_ref<std::uint64_t>(from[place_of(half)]).load(std::memory_order_acquire);
         return static_cast<std::uint32_t>(word >> 32) == flag;
       };
       if (!wait_until(arrived, peer)) return false;

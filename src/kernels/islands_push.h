@@ -38,12 +38,18 @@ class IslandsPush : private PushChannel<Block, Element, kScaled, ShardPieces> {
         mates_(a.islands.members - 1) {}
 
   NCCL_SLAB_DEVICE void run(int role) {
-    if (this->has_role(role, 0))
-      this->each_step(&State::push_sent, [&](auto epoch, auto step) { return send(epoch, step); });
-    if (this->has_role(role, 1))
-      this->each_step(&State::push_relayed, [&](auto epoch, auto step) { return relay(epoch, step); });
-    if (this->has_role(role, 2))
-      this->each_step(&State::push_received, [&](auto epoch, auto step) { return receive(epoch, step); });
+    const bool sends = this->has_role(role, 0), relays = this->has_role(role, 1),
+               receives = this->has_role(role, 2);
+    const std::uint64_t epoch = this->epoch_of(sends    ? &State::push_sent
+                                               : relays ? &State::push_relayed
+                                                        : &State::push_received);
+    if (sends) this->each_step([&](auto step) { return send(epoch, step); });
+    if (relays && !this->each_step([&](auto step) { return relay(epoch, step); })) return;
+    if (receives && !this->each_step([&](auto step) { return receive(epoch, step); })) return;
+    block_.sync();
+    if (sends) this->advance(&State::push_sent, epoch);
+    if (relays) this->advance(&State::push_relayed, epoch);
+    if (receives) this->advance(&State::push_received, epoch);
   }
 
  private:

@@ -77,7 +77,7 @@ class IslandsSmall : private SmallCall<Block> {
   }
 
   NCCL_SLAB_DEVICE std::uint64_t* mailbox(char* part, int owner, int source, std::uint32_t pack) const {
-    return this->words(part, this->parity(), owner, source) + pack * 4;
+    return this->words(part, this->parity(), owner, source, pack);
   }
 
   // What has the longer way first.

@@ -50,6 +50,14 @@ inline constexpr std::size_t kSmallOffset =
 static_assert(kPushFlagOffset % kFlagBytes == 0 && kMaxRanks * sizeof(std::uint64_t) == kFlagBytes);
 static_assert(kSmallOffset % 128 == 0);
 
+// In a small mailbox the first halves of a group's packs lie one behind the other, then their second halves: what a
+// warp stores or polls at once is whole lines.
+inline constexpr std::uint32_t kSmallGroup = 32;
+inline constexpr std::uint32_t kSmallHalf = 2 * kSmallGroup;  // words from a pack's first half to its second
+NCCL_SLAB_SHARED std::uint32_t small_place(std::uint32_t pack) {
+  return pack / kSmallGroup * (2 * kSmallHalf) + pack % kSmallGroup * 2;
+}
+
 // Position of a source among an owner's n-1 sources.
 NCCL_SLAB_SHARED int source_index(int owner, int source) {
   return source < owner ? source : source - 1;

@@ -89,14 +89,16 @@ class PushChannel {
   // Whether this block has the role `wanted`: with one role for the whole channel it has all, one after another.
   NCCL_SLAB_DEVICE bool has_role(int role, int wanted) const { return a_.roles == 1 || role == wanted; }
 
-  // All steps of one role, whose epochs are `epochs`: step(epoch, step) until one gives up.
+  // Of this call. All roles' agree between calls; of roles that run side by side each must look at its own.
+  NCCL_SLAB_DEVICE std::uint64_t epoch_of(Epochs epochs) const { return (a_.state->*epochs)[channel_]; }
+
+  // step(0), step(1), ...; false: one gave up.
   template <typename Step>
-  NCCL_SLAB_DEVICE void each_step(Epochs epochs, Step step) {
-    const std::uint64_t epoch = (a_.state->*epochs)[channel_];
+  NCCL_SLAB_DEVICE bool each_step(Step step) {
     const std::uint32_t steps = pieces_.steps(channel_);
     for (std::uint32_t index = 0; index < steps; ++index)
-      if (!step(epoch, index)) return;
-    advance(epochs, epoch);
+      if (!step(index)) return false;
+    return true;
   }
 
   // Where a piece of our contribution goes.
@@ -154,17 +156,16 @@ class PushChannel {
                         own_factor<Element>(a_));
   }
 
-  // Epochs are kept once per channel and role, each written by one thread: the blocks of a call advance the copies of the
-  // channels that the call does not use too, so that all copies agree between calls.
+  // Epochs are kept once per channel and role, each written by one group of threads: the blocks of a call advance the
+  // copies of the channels that the call does not use too, so that all copies agree between calls. REQUIRES: all
+  // threads have met since they looked at the epoch.
   NCCL_SLAB_DEVICE void advance(Epochs epochs, std::uint64_t epoch) {
-    block_.sync();
-    if (!block_.leader()) return;
-    for (int copy = channel_; copy < kMaxPushChannels; copy += a_.channels)
-      (a_.state->*epochs)[copy] = epoch + 1;
+    const int copies = (kMaxPushChannels - channel_ + a_.channels - 1) / a_.channels;
+    block_.for_each(static_cast<std::uint32_t>(copies), [&](std::uint32_t i) {
+      (a_.state->*epochs)[channel_ + i * a_.channels] = epoch + 1;
+      return true;
+    });
   }
-
-  // Advances the epochs of a role that this call does not have.
-  NCCL_SLAB_DEVICE void skip(Epochs epochs) { advance(epochs, (a_.state->*epochs)[channel_]); }
 
   Block& block_;
   const Arguments& a_;

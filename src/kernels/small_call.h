@@ -12,11 +12,11 @@ namespace nccl_slab::kernels {
 template <typename Block>
 class SmallCall {
  protected:
-  // `index` of `blocks` in the grid; every block has one contiguous range of the shard's packs.
+  // `index` of `blocks` in the grid; every block has one contiguous range of the shard's packs, of whole groups.
   NCCL_SLAB_DEVICE SmallCall(Block& block, const Arguments& a, std::uint32_t index, std::uint32_t blocks)
       : block_(block), a_(a), index_(index), blocks_(blocks) {
-    const std::uint32_t packs = static_cast<std::uint32_t>(shard_packs(a)),
-                        share = (packs + blocks - 1) / blocks;
+    const auto packs = static_cast<std::uint32_t>(shard_packs(a));
+    const std::uint32_t share = (packs + blocks * kSmallGroup - 1) / (blocks * kSmallGroup) * kSmallGroup;
     first_ = index * share < packs ? index * share : packs;
     count_ = first_ + share < packs ? share : packs - first_;
   }
@@ -37,8 +37,11 @@ class SmallCall {
     return kSmallMailboxesAreCleaned && (flag_ == 1 || flag_ == a_.small_period);
   }
 
-  NCCL_SLAB_DEVICE std::uint64_t* words(char* part, int parity, int owner, int source) const {
-    return reinterpret_cast<std::uint64_t*>(part + a_.layout.small_offset(parity, owner, source));
+  // The first half's; the second half's are kSmallHalf behind.
+  NCCL_SLAB_DEVICE std::uint64_t* words(char* part, int parity, int owner, int source,
+                                        std::uint32_t pack) const {
+    return reinterpret_cast<std::uint64_t*>(part + a_.layout.small_offset(parity, owner, source)) +
+           small_place(pack);
   }
   NCCL_SLAB_DEVICE int parity() const { return static_cast<int>(flag_ & 1); }
 
@@ -74,9 +77,10 @@ class SmallCall {
 
   NCCL_SLAB_DEVICE void finish() {
     block_.sync();
-    if (!block_.leader()) return;
-    for (std::uint32_t copy = index_; copy < kMaxSmallBlocks; copy += blocks_)
-      a_.state->small_flag[copy] = flag_;
+    block_.for_each((kMaxSmallBlocks - index_ + blocks_ - 1) / blocks_, [&](std::uint32_t i) {
+      a_.state->small_flag[index_ + i * blocks_] = flag_;
+      return true;
+    });
   }
 
   Block& block_;
@@ -86,10 +90,9 @@ class SmallCall {
 
  private:
   NCCL_SLAB_DEVICE void clean_mailbox(char* part, int source, std::uint32_t item) {
-    std::uint64_t* mailbox = words(part, 1 - parity(), a_.rank, source);
     const auto packs = static_cast<std::uint32_t>(shard_packs(a_));
     for (std::uint32_t at = first_ + item; at < a_.layout.small_packs; at += packs)
-      block_.clear_small(mailbox + at * 4);
+      block_.clear_small(words(part, 1 - parity(), a_.rank, source, at));
   }
 };
 

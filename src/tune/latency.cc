@@ -10,13 +10,13 @@ struct Exchange {
   double flag, per_peer;
 };
 
-// Fitted to graph replays of 4 KiB shards of 2, 4 and 8 ranks (doc/cost-model.md), peer and host memory.
+// Fitted to graph replays of 256 bytes to 4 KiB of 2, 4 and 8 ranks (doc/cost-model.md), peer and host memory.
 constexpr double kLaunch = 1.9, kRingLaunch = 3.5;
-constexpr Exchange kSmall[] = {{0, 0.6}, {3.7, 0.6}};
+constexpr Exchange kSmall[] = {{0, 0.6}, {1.8, 0.6}};
 // Host memory: 7 us between 2 and 17 us between 8 ranks; peer memory: as flat_small's share of a peer.
 constexpr Exchange kPush[] = {{2.5, 0.6}, {4.0, 0.8}};
-// Two exchanges: within a GPU's memory their flags take 0.5 us together; 1 us more is assumed for the second way over PCIe.
-constexpr Exchange kIslandsSmall[] = {{0.75, 0.95}, {5.4, 2.4}};
+// Two exchanges, of 4+4; within a GPU's memory their flags take 0.5 us together.
+constexpr Exchange kIslandsSmall[] = {{0.75, 0.95}, {2.3, 0.95}};
 constexpr Exchange kIslandsPush[] = {{3.8, 1.35}, {5.4, 2.4}};
 constexpr Exchange kTree[] = {{4.5, 2.5}, {7.0, 2.7}};
 constexpr double kTreeRelay = 6.0;  // of every level but the innermost

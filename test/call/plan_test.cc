@@ -158,7 +158,7 @@ TEST(Plan, TwoIslandsOfOneSizeHaveTheirOwnKernels) {
   EXPECT_EQ(plan_of(facts, kLarge, "islands").kernel, Kernel::kTree);
   EXPECT_EQ(make_plan(facts, 3 << 10, Scaling::kPerRank, "auto").kernel, Kernel::kFlatPush);
   facts.host_memory = true;
-  EXPECT_EQ(plan_of(facts, 3 << 10).kernel, Kernel::kFlatPush) << "polled over PCIe";
+  EXPECT_EQ(plan_of(facts, 15 << 10).kernel, Kernel::kFlatPush) << "polled over PCIe";
 }
 
 TEST(Plan, PairsUnderSwitchesAreSparedFromSomeSizeOn) {
@@ -184,12 +184,19 @@ TEST(Plan, FactorsOfEveryRankTravelBesideTheDataOnly) {
   EXPECT_EQ(make_plan(facts_of(), 64, Scaling::kUniform, "auto").kernel, Kernel::kFlatSmall);
 }
 
-TEST(Plan, DataInHostMemoryIsPolledWhenForcedOnly) {
-  PlanFacts facts = facts_of(8, false);
+// What one look at all words reads is what crosses the link, so ranks that share one have less each.
+TEST(Plan, ShortShardsArePolledInHostMemory) {
+  PlanFacts facts = facts_of(2, false);
   facts.host_memory = true;
-  EXPECT_EQ(plan_of(facts, 16).kernel, Kernel::kFlatPush);
-  EXPECT_EQ(plan_of(facts, small_bytes(facts)).kernel, Kernel::kFlatPush);
+  EXPECT_EQ(plan_of(facts, 24 << 10).kernel, Kernel::kFlatSmall);
+  EXPECT_EQ(plan_of(facts, (24 << 10) + 16).kernel, Kernel::kFlatPush);
+  facts.ranks = 8;
+  EXPECT_EQ(plan_of(facts, 13 << 10).kernel, Kernel::kFlatSmall);
+  EXPECT_EQ(plan_of(facts, 14 << 10).kernel, Kernel::kFlatPush);
   EXPECT_EQ(plan_of(facts, small_bytes(facts), "flat_small").kernel, Kernel::kFlatSmall);
+  facts.one_gpu = true;
+  EXPECT_EQ(plan_of(facts, 1 << 10).kernel, Kernel::kFlatSmall);
+  EXPECT_EQ(plan_of(facts, 2 << 10).kernel, Kernel::kFlatPush);
 }
 
 TEST(Plan, ForcedAlgorithmsAreTakenWhereTheyFit) {
