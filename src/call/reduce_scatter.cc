@@ -116,24 +116,32 @@ bool wants_verification(const Queued& queued) {
   return queued.request.real != nullptr && queued.communicator->verifies_calls();
 }
 
-// All ranks of a communicator count its calls alike: either all of these are to be verified or none. One that
-// an earlier call of the group has left to NCCL goes there.
+bool left_to_nccl(const Queued& queued) {
+  return queued.communicator->verdict() == Reason::verification_failed;
+}
+
 ncclResult_t launch_next(std::vector<const Queued*>* left) {
-  const Queued& next = *left->front();
-  const bool left_to_nccl = next.communicator->verdict() == Reason::verification_failed;
-  if (!left_to_nccl && !wants_verification(next)) return launch_some(left);
+  return left_to_nccl(*left->front()) ? launch_by_nccl(take_ranks(left)) : launch_some(left);
+}
+
+// One that an earlier call of the group has left to NCCL goes there.
+ncclResult_t verify_next(std::vector<const Queued*>* left) {
   const std::vector<const Queued*> ranks = take_ranks(left);
-  if (left_to_nccl) return launch_by_nccl(ranks);
-  for (const Queued* rank : ranks) rank->communicator->count_verified_call();
-  return launch_verified(ranks);
+  return left_to_nccl(*ranks[0]) ? launch_by_nccl(ranks) : launch_verified(ranks);
+}
+
+// Whether the call is to be verified; then it is counted. All ranks of a communicator count its calls alike.
+bool take_for_verification(const Queued& queued) {
+  if (left_to_nccl(queued) || !wants_verification(queued)) return false;
+  queued.communicator->count_verified_call();
+  return true;
 }
 
 }  // namespace
 
 ncclResult_t launch(const Queued& queued) {
-  if (!wants_verification(queued)) return launch_unverified(*queued.communicator, queued.request);
-  std::vector<const Queued*> one{&queued};
-  return launch_next(&one);
+  if (!take_for_verification(queued)) return launch_unverified(*queued.communicator, queued.request);
+  return launch_verified({&queued});
 }
 
 // A stream that cannot be asked (its capture has become invalid) is like no other.
@@ -153,10 +161,13 @@ ncclResult_t launch_group(const std::vector<Queued>& requests) {
     for (const Queued& queued : requests) note(launch_unverified(*queued.communicator, queued.request));
     return first;
   }
-  std::vector<const Queued*> left;
+  // A verified call waits for its streams: what stands on them must have been launched for all ranks of this thread. So
+  // the others come first, on every rank.
+  std::vector<const Queued*> left, verified;
   left.reserve(requests.size());
-  for (const Queued& queued : requests) left.push_back(&queued);
+  for (const Queued& queued : requests) (take_for_verification(queued) ? verified : left).push_back(&queued);
   while (!left.empty()) note(launch_next(&left));
+  while (!verified.empty()) note(verify_next(&verified));
   return first;
 }
 

@@ -252,7 +252,8 @@ def compared(job, which):
 def verified(report):
     """NCCL_SLAB_VERIFY: a fault that begins when the self-test is over, which has a known number of kernels where peer memory is
     asked for. The highest bit of an exponent changes."""
-    peer = {"TRANSPORT": "peer"}
+    calm = {"SETUP_TIMEOUT": "60000"}  # for a loaded machine
+    peer = {**calm, "TRANSPORT": "peer"}
     fault = "fault corrupt 1->0 from=256 offset=3 bit=6 after=50"
     cases = ("--case", "shapes,average,premulsum,in_place,groups,two_streams,communicators", "--repeat", 5)
     job = Job(SUITE, "--ranks", RANKS, *cases, faults=fault, settings=peer)
@@ -263,13 +264,15 @@ def verified(report):
         problems = job.problems() + ([] if "verification_failed" in job.reasons(RANKS) else [str(job.statistics)])
         told = job.log.count("of a verified reduce-scatter is")
         report.check(f"with it NCCL's result counts, {name}", problems + ([] if told else [job.log[-2000:]]))
-        job = Job(SUITE, "--ranks", RANKS, *cases, *threads, settings={"VERIFY": "1000000"})
+        job = Job(SUITE, "--ranks", RANKS, *cases, *threads, settings={**calm, "VERIFY": "1000000"})
         calls, slab = compared(job, "verified"), job.slab_calls(RANKS)
         report.check(f"a good machine passes, {name}", job.problems() + ([] if calls == slab and min(calls) > 50 else [f"{calls} of {slab}"]))
-    job = Job(SUITE, "--ranks", RANKS, "--case", "graph_mixed,first_in_capture", settings={"VERIFY": "1000000"})
+    job = Job(SUITE, "--ranks", RANKS, "--case", "init_all", "--threads", "--limit", 60, settings={**calm, "VERIFY": "1"})
+    report.check("calls that are verified and calls that are not, of all ranks, in a group of one thread", job.problems())
+    job = Job(SUITE, "--ranks", RANKS, "--case", "graph_mixed,first_in_capture", settings={**calm, "VERIFY": "1000000"})
     captured = compared(job, "unverified")
     report.check("captured calls are not compared, but counted", job.problems() + ([] if min(captured) > 0 else [str(captured)]))
-    job = Job(SUITE, "--ranks", RANKS, "--case", "shapes", settings={"VERIFY": "3"})
+    job = Job(SUITE, "--ranks", RANKS, "--case", "shapes", settings={**calm, "VERIFY": "3"})
     report.check("the first three calls only", job.problems() + ([] if set(compared(job, "verified")) == {3} else [str(job.statistics)]))
 
 
