@@ -215,8 +215,17 @@ class SetUp {
     if (next.step == Step::kLeaveLate) remember_late(agreement_.facts, communicator_->rank(), next.pairs);
     Agreement agreement = without_peer_memory(agreement_, next.pairs, settings());
     if (!agreement.verdict.use()) return false;
+    if (next.step == Step::kLeaveLate) warn_of_late(all.text);
     retreat(std::move(agreement), all.text);
     return true;
+  }
+
+  // One line of a communicator: nobody is to blame, and all know the same.
+  void warn_of_late(const std::string& why) const {
+    if (communicator_->rank() == 0)
+      NCCL_SLAB_WARN(
+          "peer memory has not answered in time, in two tests, and host memory is used instead: %s",
+          why.c_str());
   }
 
   bool repeat(const std::string& why) {

@@ -47,15 +47,16 @@ class Meeting {
   virtual bool refused() const = 0;
 
   // After agree(): `gone(rank)` is called once, from a thread of the meeting, when a rank's process ended or
-  // closed its meeting without a goodbye; exited() tells the ends that are no alarm. Replaces the former callback; an empty one stops the calls, and
-  // when the call returns none is running.
+  // closed its meeting without a goodbye; exited() tells the ends that are no alarm. Replaces the former
+  // callback; an empty one stops the calls, and when the call returns none is running.
   virtual void on_gone(std::function<void(int rank)> gone) = 0;
 
   // This rank leaves in order, having issued `operations` operations in all. Idempotent; no call of on_gone
   // follows for it.
   virtual void goodbye(std::uint64_t operations) = 0;
 
-  // The number of operations that a rank said goodbye with, or -1 while it has not; 0 if it has exited without.
+  // The number of operations that a rank said goodbye with, or -1 while it has not; 0 if it has exited
+  // without.
   virtual std::int64_t departed_after(int rank) const = 0;
 
   // The process of a rank had announced that it exits, and has ended. It may have left work of others undone.

@@ -1,5 +1,5 @@
-// Meeting exit: most programs just exit, some without a word to NCCL. Their meetings then tell the peers, so that those need
-// not take the end of the connection for a death. Thread-safe.
+// Meeting exit: most programs just exit, some without a word to NCCL. Their meetings then tell the peers, so
+// that those need not take the end of the connection for a death. Thread-safe.
 #pragma once
 
 #include <memory>

@@ -18,7 +18,8 @@ constexpr auto kGrace = std::chrono::seconds(1);
 constexpr auto kLook = std::chrono::milliseconds(5);
 constexpr int kLooks = 100;
 
-// `work` is done unless the process exits meanwhile. The gate is not held while we sleep: it would hold up the exit.
+// `work` is done unless the process exits meanwhile. The gate is not held while we sleep: it would hold up
+// the exit.
 template <typename Work>
 bool after(std::chrono::milliseconds pause, Work work) {
   std::this_thread::sleep_for(pause);

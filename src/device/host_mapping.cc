@@ -54,7 +54,8 @@ Status map_and_register(int descriptor, std::size_t bytes, void** address) {
 
 }  // namespace
 
-// Without the registry's lock: CUDA waits for kernels here, and those perhaps for a rank that is about to map.
+// Without the registry's lock: CUDA waits for kernels here, and those perhaps for a rank that is about to
+// map.
 HostMapping::~HostMapping() {
   forget(key_);
   if (address_ == nullptr) return;

@@ -1,7 +1,7 @@
-// Host mapping: a file of shared memory as this process has it: mapped, and registered with CUDA for all its devices, once,
-// however many ranks of the process use it. One page under one address is cheaper (pinning 32 MiB takes milliseconds, and
-// of 8 ranks each would do it for all), and tools that follow addresses, as ThreadSanitizer, see who orders whom.
-// Thread-safe.
+// Host mapping: a file of shared memory as this process has it: mapped, and registered with CUDA for all its
+// devices, once, however many ranks of the process use it. One page under one address is cheaper (pinning 32
+// MiB takes milliseconds, and of 8 ranks each would do it for all), and tools that follow addresses, as
+// ThreadSanitizer, see who orders whom. Thread-safe.
 #pragma once
 
 #include <sys/types.h>
@@ -17,8 +17,8 @@ namespace nccl_slab::device {
 
 class HostMapping {
  public:
-  // A mapping keeps its file alive, so no other file can have its number meanwhile. The length belongs to it: whoever asks
-  // for another one gets a mapping of its own.
+  // A mapping keeps its file alive, so no other file can have its number meanwhile. The length belongs to it:
+  // whoever asks for another one gets a mapping of its own.
   struct Key {
     dev_t device;
     ino_t file;

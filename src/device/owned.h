@@ -43,9 +43,10 @@ using ImportedMemory = Owned<void*, cudaIpcCloseMemHandle>;
 Status create_event(Event* event);     // without timing
 Status create_stream(Stream* stream);  // does not wait for the legacy stream
 
-// Host memory that several processes share: a memfd, mapped and registered with CUDA once per process. Its pages are reserved
-// when it is made, and not if that comes near a limit of the machine or the container: so a lack of memory
-// shows as an error there, never as SIGBUS, and ends no process. Nothing is left behind when a process dies.
+// Host memory that several processes share: a memfd, mapped and registered with CUDA once per process. Its
+// pages are reserved when it is made, and not if that comes near a limit of the machine or the container: so
+// a lack of memory shows as an error there, never as SIGBUS, and ends no process. Nothing is left behind when
+// a process dies.
 class SharedHostMemory {
  public:
   // `numa_node`: whose pages are wanted; -1: anyone's.

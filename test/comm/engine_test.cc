@@ -42,8 +42,8 @@ INSTANTIATE_TEST_SUITE_P(Machines, EngineRanks,
 
 class MixedTransports : public SmallSlab {};
 
-// Pairs without peer access beside others. What two ranks of a process share has one address, so that ThreadSanitizer can
-// tell who waits for whom.
+// Pairs without peer access beside others. What two ranks of a process share has one address, so that
+// ThreadSanitizer can tell who waits for whom.
 TEST_F(MixedTransports, PassTheSelfTestOverOneMappingOfAProcess) {
   const MachineChoice machine{"8-4+4", "peer 0->1 no; peer 2-3 no", {}, {}};
   static const char* inbound[4][4];

@@ -119,7 +119,8 @@ TEST_F(SocketMeetingProcess, LaterDeathsAreSeenAfterTheFirst) {
   EXPECT_EQ(ranks[kRanks - 1].wait(), 1);
 }
 
-// A process that exits in order says so, whatever it has said of its communicators; one that just stops does not.
+// A process that exits in order says so, whatever it has said of its communicators; one that just stops does
+// not.
 TEST_F(SocketMeetingProcess, AnExitIsToldFromADeath) {
   for (const bool in_order : {true, false}) {
     SCOPED_TRACE(in_order);
