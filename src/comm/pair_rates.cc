@@ -127,19 +127,28 @@ class Measuring {
     return true;
   }
 
-  // Step by step, together: as the algorithms do, each rank has one stream out and one in at a time.
+  // Step by step, together: as the algorithms do, each rank has one stream out and one in at a time. The owners
+  // read last, when nobody writes any more.
   Status measure_all() {
-    for (int step = 1; step < ranks_; ++step) {
+    for (int step = 1; step <= ranks_; ++step) {
       std::vector<Contribution> all;
       if (const Status met = engine_.meeting().all_gather({}, deadline_, &all); !met) return met;
       const int to = (rank_ + step) % ranks_;
-      if (!asked().has(rank_, to)) continue;
-      for (int attempt = 0; attempt < kAttempts && able_ && !late(); ++attempt) compare_ways(to);
+      if (to == rank_)
+        try_again([this] { read_own(); });
+      else if (asked().has(rank_, to))
+        try_again([this, to] { compare_ways(to); });
     }
-    const void* const inbound = hosts_[at(rank_)].device_pointer();
-    for (int attempt = 0; attempt < kAttempts && able_ && !late(); ++attempt)
-      rates_.read = std::max(rates_.read, rate(own_.get(), inbound, 1));
     return Status::ok();
+  }
+
+  template <typename Measure>
+  void try_again(Measure measure) {
+    for (int attempt = 0; attempt < kAttempts && able_ && !late(); ++attempt) measure();
+  }
+
+  void read_own() {
+    rates_.read = std::max(rates_.read, rate(own_.get(), hosts_[at(rank_)].device_pointer(), 1));
   }
 
   void compare_ways(int to) {
