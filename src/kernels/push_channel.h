@@ -174,10 +174,10 @@ class PushChannel {
 
  private:
   // A release waits until the writes before it have arrived, which costs more than a short copy: short pieces are
-  // announced together. As many of `copies`, all or one.
-  NCCL_SLAB_DEVICE static int at_once(const PushPiece& piece, int copies) {
+  // announced together, and so is all that a block sends before it begins to receive. As many of `copies`, all or one.
+  NCCL_SLAB_DEVICE int at_once(const PushPiece& piece, int copies) const {
     constexpr std::uint64_t kBytesAtOnce = 65536;
-    return piece.bytes * copies <= kBytesAtOnce ? copies : 1;
+    return a_.roles == 1 || piece.bytes * copies <= kBytesAtOnce ? copies : 1;
   }
 };
 
