@@ -33,6 +33,7 @@ namespace nccl_slab {
   ROW(operation, "the operation is none of sum, avg and pre-multiplied sum")                                \
   ROW(operation_setting, "NCCL_SLAB_OPS leaves this operation to NCCL")                                     \
   ROW(empty, "the call moves no data")                                                                      \
+  ROW(too_large, "the buffers would not fit an address space")                                              \
   ROW(ended, "the communicator was finalized, aborted or revoked")
 
 enum class Reason : std::uint32_t {

@@ -57,8 +57,12 @@ std::size_t type_bytes(ncclDataType_t type) {
   return 0;
 }
 
+// Of a shard: beyond, bytes of the send buffer would not fit 64 bits.
+constexpr std::size_t kMostElements = std::size_t{1} << 56;
+
 Reason operation_verdict(const Request& request, const std::string& ops) {
   if (request.count == 0) return Reason::empty;
+  if (request.count > kMostElements) return Reason::too_large;
   const ncclDataType_t type = request.type;
   if (type != ncclBfloat16 && type != ncclFloat16 && type != ncclFloat32) return Reason::datatype;
   const char* word = operation_word(request);

@@ -95,6 +95,14 @@ TEST(Describe, UsersFactorsAreEachRanksOwn) {
   EXPECT_NE(device.factor_pointer, nullptr);
 }
 
+TEST(Verdict, ACountWhoseBytesDoNotFit64BitsIsForNccl) {
+  Request request = request_of(ncclFloat32, ncclSum);
+  request.count = std::size_t{1} << 62;  // times 4 is 0
+  EXPECT_EQ(operation_verdict(request, "sum"), Reason::too_large);
+  request.count = std::size_t{1} << 56;
+  EXPECT_EQ(operation_verdict(request, "sum"), Reason::none);
+}
+
 TEST(TypeBytes, EveryTypeOfNccl) {
   for (const auto type : {ncclInt8, ncclUint8, ncclFloat8e4m3, ncclFloat8e5m2})
     EXPECT_EQ(type_bytes(type), 1u);
