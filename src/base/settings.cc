@@ -63,8 +63,8 @@ bool has_word(const std::string& words, char separator, const std::string& wante
 
 bool has_all(const std::string& known, const std::string& list) {
   std::istringstream stream(list);
-  for (std::string word; std::getline(stream, word, ',');)
-    if (!has_word(known, ',', word)) return false;
+  for (std::string each; std::getline(stream, each, ',');)
+    if (!has_word(known, ',', each)) return false;
   return true;
 }
 
