@@ -23,6 +23,7 @@ class HostMapping {
     dev_t device;
     ino_t file;
     std::size_t bytes;
+    // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the comparison's 0 for a pointer
     auto operator<=>(const Key&) const = default;
   };
   explicit HostMapping(const Key& key) : key_(key) {}
